@@ -1,0 +1,57 @@
+# Everything here works on a machine that has only Python 3.11 or newer and make: no Java, no uv, no other tool.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.spillway-setup
+TEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast check format bench lock clean
+
+help:                ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(STAMP)      ## virtual environment with the locked dependencies and this package
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Spillway needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1)." \
+	            "Run: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+	  || { echo "'$(PYTHON) -m venv' failed: install your system's package for it (Debian: python3-venv)" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --prefer-binary -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup          ## stock prices, volumes and reviews, joined live
+	$(BIN)/spillway demo
+
+test: setup          ## the whole suite
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+test-fast: setup     ## everything that needs no Spark
+	$(BIN)/python -m pytest $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim)
+
+check: setup         ## lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: setup        ## apply the formatter and the safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup         ## Spillway against Spark's own join and DuckDB
+	$(BIN)/spillway bench join --json
+
+# uv is itself in the lock; --no-header and --no-annotate keep the file free of machine paths and churn.
+lock: setup          ## resolve pyproject.toml again into requirements.lock
+	$(BIN)/uv pip compile --quiet --generate-hashes --python-version 3.11 --universal --no-header \
+	  --no-emit-index-url --no-emit-find-links --extra dev $(LOCK_ARGS) --output-file requirements.lock pyproject.toml
+
+clean:               ## remove the environment, caches and generated output
+	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

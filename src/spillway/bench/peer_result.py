@@ -1,0 +1,58 @@
+"""What one engine did with one workload.
+
+`seconds` runs from query start to query end in every engine: session start-up, warm-up and counting the
+results are outside. Rows per second are input rows of all streams over that time. Memory is the peak over
+the engine's process tree (see `process_memory` for the two ways of counting).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from spillway.errors import JobError
+
+ANSWER_KEYS = ("engine", "rows_in", "results", "seconds", "epoch_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerResult:
+    """One run of one engine; one that failed or was stopped early is not `finished`, and `note` says why."""
+
+    engine: str
+    rows_in: int
+    results: int
+    seconds: float
+    epoch_seconds: tuple[float, ...] = ()
+    finished: bool = True
+    peak_rss_bytes: int = 0
+    peak_pss_bytes: int | None = None
+    note: str = ""
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows_in / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def peak_bytes(self) -> int:
+        """The figure to compare: shared pages counted once where the system can tell."""
+        return self.peak_rss_bytes if self.peak_pss_bytes is None else self.peak_pss_bytes
+
+    def to_json(self) -> str:
+        """The one line that a peer's process ends with."""
+        return json.dumps({**asdict(self), "rows_per_s": self.rows_per_s})
+
+
+def parse_answer(text: str) -> Mapping[str, Any]:
+    """The JSON object on the last line of a peer's output that is not empty."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        answer = json.loads(lines[-1])
+    except (IndexError, json.JSONDecodeError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise JobError("the last line of its output is no JSON object")
+    missing = [key for key in ANSWER_KEYS if key not in answer]
+    if missing:
+        raise JobError(f"its answer lacks {', '.join(missing)}")
+    return answer

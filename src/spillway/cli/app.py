@@ -1,0 +1,36 @@
+"""The application: its commands, and the one place where errors become a line and an exit code."""
+
+import sys
+
+import typer
+
+from spillway.cli.bench import bench
+from spillway.cli.demo import demo
+from spillway.cli.explain import explain
+from spillway.cli.output import print_json, say
+from spillway.cli.run import run
+from spillway.errors import SpillwayError
+
+FAILED = 1
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Exact, incremental answers to integration views on Spark, inside a memory budget.",
+)
+app.command()(run)
+app.command()(explain)
+app.command()(demo)
+app.add_typer(bench, name="bench")
+
+
+def main() -> None:
+    try:
+        app()
+    except SpillwayError as error:
+        message = " ".join(str(error).split())
+        say(f"error: {message}")
+        if "--json" in sys.argv:
+            print_json({"error": message, "kind": type(error).__name__})
+        sys.exit(FAILED)

@@ -1,0 +1,35 @@
+"""`spillway bench NAME`: named workloads against the engines that users have today."""
+
+from typing import Annotated
+
+import typer
+
+from spillway.bench.join import ENGINES, bench_join
+from spillway.cli.output import print_json, say
+
+bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
+
+
+@bench.command()
+def join(
+    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 1_000_000,
+    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(ENGINES),
+    limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
+    free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """A three-way join of streams: rows per second, memory, and growth of epochs."""
+    figures = bench_join(
+        rows=rows,
+        epochs=epochs,
+        engines=tuple(engine.strip() for engine in engines.split(",")),
+        limit_seconds=limit_seconds,
+        free_run=free_run,
+        note=say,
+    )
+    if json:
+        print_json(figures)
+    else:
+        for key, value in figures.items():
+            typer.echo(f"{key}: {value}")

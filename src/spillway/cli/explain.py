@@ -1,0 +1,34 @@
+"""`spillway explain JOB.toml`: the plan of a view, without running it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spillway.cli.output import print_json
+from spillway.job import read_job
+from spillway.plan.explain import explain as explain_text
+from spillway.plan.explain import explain_dict
+from spillway.plan.planner import plan_view
+from spillway.plan.schema import parse_ddl
+
+
+def explain(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the plan as one JSON object.")] = False,
+) -> None:
+    """Show the plan, the partitioning, the stages and the state columns of a view."""
+    parsed = read_job(job)
+    processors, groups = parsed.run.processors, parsed.run.groups
+    if all(source.schema is not None for source in parsed.sources.values()):
+        catalog = {name: parse_ddl(source.schema or "") for name, source in parsed.sources.items()}
+        plan = plan_view(parsed.view, catalog)
+    else:
+        from spillway.spark.view_session import Session  # only Spark knows the schema of such a source
+
+        with Session(settings=parsed.spark) as session:
+            plan, _ = session.plan(parsed.view, parsed.sources, groups)
+    if json:
+        print_json(explain_dict(plan, processors=processors, groups=groups))
+    else:
+        typer.echo(explain_text(plan, processors=processors, groups=groups))

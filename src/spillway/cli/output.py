@@ -1,0 +1,71 @@
+"""What commands print: progress to standard error, the result to standard output, JSON as its last line.
+
+With `--json`, standard output carries nothing but one JSON object, errors included.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+
+_PLAIN_GAP_SECONDS = 5.0
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """A line for people, beside the result."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+class ProgressLine:
+    """Shows how a run goes: one line that changes on a terminal, one every few seconds elsewhere."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._status: Status | None = console.status("starting Spark") if console.is_terminal else None
+        self._started = time.monotonic()
+        self._shown = 0.0
+        self._input_rows = 0
+        self._results = 0
+
+    def __enter__(self) -> "ProgressLine":
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def epoch(self, entry: Mapping[str, Any]) -> None:
+        """A listener for a query's epochs."""
+        self._input_rows += entry["input_rows"]
+        self._results += entry["results"]
+        line = self._line(entry)
+        now = time.monotonic()
+        if self._status is not None:
+            self._status.update(line)
+        elif now - self._shown >= _PLAIN_GAP_SECONDS:
+            self._shown = now
+            say(line)
+
+    def _line(self, entry: Mapping[str, Any]) -> str:
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        memory = ", ".join(f"{one['resident_bytes'] / 1e6:.0f}" for one in entry["processors"])
+        pending = f" | {entry['pending_rows']:,} rows pending" if entry["pending_rows"] else ""
+        return (
+            f"epoch {entry['sequence']} | {self._input_rows:,} rows in "
+            f"({self._input_rows / seconds:,.0f}/s) | {self._results:,} results{pending} | memory {memory} MB"
+        )

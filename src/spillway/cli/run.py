@@ -1,0 +1,76 @@
+"""`spillway run JOB.toml`: run a view until its input is exhausted, or for ever."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spillway.cli.output import ProgressLine, print_json, say
+from spillway.job import Job, read_job
+
+if TYPE_CHECKING:
+    from spillway.spark.query import Query
+
+
+def run(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Run the view of a job file."""
+    parsed = read_job(job)
+    summary = run_job(parsed)
+    if json:
+        print_json(summary)
+        return
+    say(describe(summary))
+    if parsed.sink.path is not None:
+        say(f"results: {parsed.sink.path} ({parsed.sink.format})")
+
+
+def run_job(job: Job) -> dict[str, Any]:
+    """Run a job to its end, with progress; an interrupt stops it after the current epoch."""
+    from spillway.spark.view_session import Session  # imports Spark, which other commands do not need
+
+    with ProgressLine() as line, Session(settings=job.spark) as session:
+        query = session.run_job(job, listener=line.epoch)
+        if job.run.memory_bytes is not None and not query.budget_is_hard:
+            say("note: no tmpfs with enough room on this host, so the memory budget is not hard")
+        with _interruptible(query):
+            query.awaitTermination()
+        return query.summary()
+
+
+def describe(summary: dict[str, Any]) -> str:
+    peak = ", ".join(f"{size / 1e6:.1f}" for size in summary["resident_bytes_peak"])
+    results = summary["results_runtime"] + summary["results_cleanup"]
+    rate = summary["input_rows"] / max(summary["seconds"], 1e-9)
+    return (
+        f"{summary['input_rows']:,} rows in, {results:,} results "
+        f"in {summary['epochs']} epochs and {summary['seconds']:.1f} s ({rate:,.0f} rows/s); "
+        f"peak state memory per processor: {peak} MB"
+    )
+
+
+@contextmanager
+def _interruptible(query: "Query") -> Iterator[None]:
+    """The first interrupt finishes the current epoch and stops; a second one ends the process."""
+    stopping = False
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal stopping
+        if stopping:
+            raise KeyboardInterrupt
+        stopping = True
+        say("stopping after the current epoch; run the job again to go on from there")
+        query.request_stop()
+
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

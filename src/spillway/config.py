@@ -1,0 +1,58 @@
+"""The settings of a run, with their units and defaults, and how sizes are written in job files."""
+
+import re
+from dataclasses import dataclass
+
+from spillway.errors import JobError
+
+_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+UNTIL = ("exhausted", "forever")
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """The `[run]` table of a job."""
+
+    checkpoint: str
+    """Directory (or URI) of state, manifest and journal."""
+    processors: int = 2
+    groups: int = 256
+    """Partition groups: the unit of spill and relocation; many more than processors."""
+    memory_bytes: int | None = None
+    """State memory of one processor; None: no limit."""
+    until: str = "exhausted"
+    """exhausted: all available input, then stop; forever: go on as input arrives."""
+    trigger: str | None = None
+    """Spark's processing-time trigger for `forever`, such as "2 seconds"; None: as fast as possible."""
+    epoch_rows: int = 500_000
+    """Input rows of one processor in one epoch; a larger batch is split into several epochs."""
+    epoch_results: int = 4_000_000
+    """Result rows of one processor in one epoch; one hot key cannot produce more at a time."""
+    tier: str | None = None
+    """Directory of the memory tier; None: a tmpfs if there is one with room, else the system's temporary."""
+
+    def __post_init__(self) -> None:
+        for name in ("processors", "groups", "epoch_rows", "epoch_results"):
+            if getattr(self, name) < 1:
+                raise JobError(f"[run] {name} = {getattr(self, name)}: must be at least 1")
+        if self.groups > 65_536:
+            raise JobError(f"[run] groups = {self.groups}: at most 65536")
+        if self.processors > self.groups:
+            raise JobError(
+                f"[run] processors = {self.processors} is more than groups = {self.groups}: "
+                "a processor without a group has nothing to do; raise groups"
+            )
+        if self.until not in UNTIL:
+            raise JobError(f'[run] until = "{self.until}": must be one of {", ".join(UNTIL)}')
+
+
+def parse_bytes(text: str | int, where: str) -> int:
+    """A size such as 64MB, 1.5GB or a plain number of bytes."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B?)\s*", str(text).upper())
+    if match is None:
+        raise JobError(f'{where} = "{text}": not a size; write it like "64MB" or "2GB"')
+    number, unit = match.groups()
+    size = int(float(number) * _UNITS[unit if unit in _UNITS else unit + "B"])
+    if size < 1:
+        raise JobError(f'{where} = "{text}": must be positive')
+    return size

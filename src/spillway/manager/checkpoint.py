@@ -1,0 +1,97 @@
+"""The identity of a checkpoint: whose state it is, and who may write to it now.
+
+    query.json       query id, fingerprint of the view, schema, groups; written once, exclusively
+    lock             held by the running driver (local directories), so that a second one is refused at once
+
+Everything that decides what the bytes of the state mean is in the identity. A restart with another view,
+schema or number of groups is refused before anything is read or written.
+"""
+
+import fcntl
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spillway.errors import CheckpointError
+from spillway.state.document import encode_document, read_document
+from spillway.state.storage import Storage
+
+IDENTITY = "query.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What must be the same for a restart."""
+
+    fingerprint: str
+    view: str
+    schema: tuple[tuple[str, ...], ...]
+    """Per input, the state columns with their types."""
+    groups: int
+
+
+class Checkpoint:
+    """An opened checkpoint directory; `close` lets others in again."""
+
+    def __init__(self, location: str, identity: Identity) -> None:
+        self.storage = Storage(location)
+        self.storage.make_directories()
+        self.storage.check_writable()
+        self._lock = _lock(self.storage)
+        try:
+            self.query_id = self._query_id(identity)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _query_id(self, identity: Identity) -> str:
+        body: dict[str, Any] = {
+            "query_id": uuid.uuid4().hex,
+            "fingerprint": identity.fingerprint,
+            "view": identity.view,
+            "schema": [list(columns) for columns in identity.schema],
+            "groups": identity.groups,
+        }
+        if self.storage.create_exclusive(IDENTITY, encode_document(body)):
+            return str(body["query_id"])
+        found = read_document(self.storage, IDENTITY)
+        for key, meaning in _MEANINGS.items():
+            if found[key] != body[key]:
+                raise CheckpointError(
+                    f"checkpoint {self.storage.root} belongs to another query: {meaning} was "
+                    f"{_shown(found[key])}, now it is {_shown(body[key])}; use a new checkpoint directory"
+                )
+        return str(found["query_id"])
+
+
+_MEANINGS = {"view": "the view", "schema": "the schema", "groups": "groups", "fingerprint": "the plan"}
+
+
+def _shown(value: object, limit: int = 120) -> str:
+    text = str(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _lock(storage: Storage) -> int | None:
+    path = storage.local_path("lock")
+    if path is None:
+        return None
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = Path(path).read_text() or "unknown"
+        os.close(descriptor)
+        raise CheckpointError(
+            f"checkpoint {storage.root} is in use by process {owner}; stop it, or use another directory"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())
+    return descriptor

@@ -1,0 +1,70 @@
+"""Where the memory tier lies: a directory of its own for each query on each host, in tmpfs if possible.
+
+A directory carries the process id of its driver, so that what a killed driver left is removed by the next
+query that starts on the host.
+"""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+TMPFS = Path("/dev/shm")  # noqa: S108 - directories below it are private to the user
+ROOM_BYTES = 256 << 20
+"""Free space that a tmpfs must have to be used when no budget is given."""
+_OWNER = "driver"
+
+
+@dataclass(frozen=True, slots=True)
+class TierDirectory:
+    path: str
+    in_memory: bool
+    """Whether it is a tmpfs; otherwise "resident" means page cache, and a budget is not hard."""
+
+    def claim(self) -> None:
+        """Create it for this process, and remove those whose drivers are dead."""
+        directory = Path(self.path)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / _OWNER).write_text(str(os.getpid()))
+        for sibling in directory.parent.iterdir():
+            if sibling != directory and not _is_owned(sibling):
+                shutil.rmtree(sibling, ignore_errors=True)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def choose_directory(configured: str | None, query_id: str, needed_bytes: int | None) -> TierDirectory:
+    name = f"spillway-{os.getuid()}"
+    if configured is not None:
+        return TierDirectory(str(Path(configured) / name / query_id), _is_tmpfs(Path(configured)))
+    if TMPFS.is_dir() and os.access(TMPFS, os.W_OK) and _is_tmpfs(TMPFS):
+        free = shutil.disk_usage(TMPFS).free
+        if free >= (ROOM_BYTES if needed_bytes is None else needed_bytes):
+            return TierDirectory(str(TMPFS / name / query_id), True)
+    return TierDirectory(str(Path(tempfile.gettempdir()) / name / query_id), False)
+
+
+def _is_tmpfs(path: Path) -> bool:
+    """Whether the file system that holds `path` is a tmpfs, by the longest matching mount point."""
+    try:
+        mounts = Path("/proc/mounts").read_text().splitlines()
+    except OSError:
+        return False
+    best, kind = "", ""
+    resolved = str(path.resolve())
+    for line in mounts:
+        _, point, type_, *_ = line.split()
+        inside = resolved == point or resolved.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, type_
+    return kind in ("tmpfs", "ramfs")
+
+
+def _is_owned(directory: Path) -> bool:
+    try:
+        owner = int((directory / _OWNER).read_text())
+    except (OSError, ValueError):
+        return False
+    return Path(f"/proc/{owner}").exists()

@@ -1,0 +1,1 @@
+"""Spillway on Spark: sessions, sources, epochs, sinks. The only package that imports pyspark."""

@@ -1,0 +1,69 @@
+"""Spillway's own run of the join benchmark, under the same rules as its peers.
+
+A program: its last line of output is the answer. Like the Spark peer it runs the same view once over a few
+small files before the clock starts, and its clock runs from the start of the query to its end.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from spillway.bench.compare import SPILLWAY
+from spillway.bench.join_data import SCHEMA_SQL, STREAMS, parquet_row_count, write_join_data
+from spillway.bench.peer_result import PeerResult
+from spillway.job import SourceSpec
+from spillway.spark.view_session import Session
+
+VIEW_SQL = (
+    "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, a.p AS ap, b.p AS bp, c.p AS cp "
+    "FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
+)
+_WARM_UP_ROWS = 6_000
+_WARM_UP_FILES = 3
+
+
+def run(session: Session, data: Path, out: Path, processors: int, *, free_run: bool) -> PeerResult:
+    options = {} if free_run else {"maxFilesPerTrigger": "1"}
+    sources = {
+        stream: SourceSpec(stream, "parquet", str(data / stream), SCHEMA_SQL, options) for stream in STREAMS
+    }
+    epoch_seconds: list[float] = []
+    query = session.run(
+        VIEW_SQL,
+        sources,
+        checkpoint=str(out / "checkpoint"),
+        sink="parquet",
+        path=str(out / "results"),
+        processors=processors,
+        listener=lambda entry: epoch_seconds.append(entry["seconds"]["total"]),
+    )
+    query.awaitTermination()
+    summary = query.summary()
+    return PeerResult(
+        engine=SPILLWAY,
+        rows_in=summary["input_rows"],
+        results=parquet_row_count(out / "results"),
+        seconds=summary["seconds"],
+        epoch_seconds=tuple(epoch_seconds),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
+    arguments = parser.parse_args()
+    with Session(settings={"spark.master": f"local[{arguments.cores},4]"}) as session:
+        with tempfile.TemporaryDirectory() as scratch:
+            small = Path(scratch)
+            write_join_data(small / "data", rows=_WARM_UP_ROWS, files=_WARM_UP_FILES)
+            run(session, small / "data", small / "out", arguments.cores, free_run=False)
+        result = run(session, arguments.data, arguments.out, arguments.cores, free_run=arguments.free_run)
+    sys.stdout.write(result.to_json() + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The Python task of a processor: Arrow batches in, one commit row out.
+
+The functions made here are pickled with the orders of all processors; a task picks its own. They hold no
+state of their own, so any Python worker of a host can serve any processor.
+"""
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from spillway.state.operator import JoinOperator
+from spillway.state.orders import Orders
+from spillway.state.step import Place, run_step
+
+COMMIT_SCHEMA = "processor int, report string"
+_COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def by_partition(orders: Sequence[Orders], operator: JoinOperator) -> Callable[[Batches], Batches]:
+    """For `mapInArrow`, where the number of the partition is the number of the processor."""
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        yield _commit_row(orders[context.partitionId()], operator, batches)
+
+    return task
+
+
+def by_label(
+    orders: Mapping[int, Orders], operator: JoinOperator
+) -> Callable[[tuple[pa.Scalar, ...], Batches, Batches], Batches]:
+    """For a co-group with the anchor, where the grouping key is the label of the processor."""
+
+    def task(key: tuple[pa.Scalar, ...], batches: Batches, _anchor: Batches) -> Batches:
+        yield _commit_row(orders[key[0].as_py()], operator, batches)
+
+    return task
+
+
+def _commit_row(orders: Orders, operator: JoinOperator, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    place = Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
+    report = run_step(orders, operator, place, batches)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([orders.processor], pa.int32()), pa.array([report.to_json()])], schema=_COMMIT_ARROW
+    )
+
+
+def executor_name() -> str:
+    """The executor that this task runs in: its JVM's process id (a worker is forked by a daemon of it)."""
+    daemon = os.getppid()
+    try:
+        fields = Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return str(daemon)
+    return fields[1]

@@ -1,0 +1,181 @@
+"""A running view: the handle that the user holds, shaped like Spark's `StreamingQuery`.
+
+A thread of its own starts the Spark stream, whose batches become epochs, drains what is pending when the
+input is exhausted, and closes everything. Epochs never overlap; `stop` waits for the one that runs.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spillway.errors import SpillwayError
+from spillway.manager.engine import Engine
+from spillway.spark.anchor import Anchor
+from spillway.spark.epoch import SparkEpoch
+from spillway.spark.failure import as_spillway_error, first_cause
+
+RECENT = 100
+Listener = Callable[[dict[str, Any]], None]
+
+
+class Query:
+    """Use `Session.run` to get one."""
+
+    def __init__(
+        self,
+        query_id: str,
+        engine: Engine,
+        writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter],
+        epoch: SparkEpoch,
+        anchor: Anchor | None,
+        close: Callable[[], None],
+        *,
+        budget_is_hard: bool,
+        listener: Listener | None = None,
+    ) -> None:
+        self.id = query_id
+        self.budget_is_hard = budget_is_hard
+        self._engine = engine
+        self._epoch = epoch
+        self._anchor = anchor
+        self._close = close
+        self._listener = listener
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._peak: dict[int, int] = {}
+        self._error: SpillwayError | None = None
+        self._stopping = threading.Event()
+        self._one_epoch = threading.Lock()
+        self._stream: StreamingQuery | None = None
+        self._started = time.perf_counter()
+        self._seconds: float | None = None
+        self._writer = writer
+        self._thread = threading.Thread(target=self._work, name=f"spillway-{query_id[:8]}", daemon=True)
+        self._thread.start()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - the names of Spark's StreamingQuery
+        return self._thread.is_alive()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        manifest = self._engine.manifest
+        message = "Stopped" if not self.isActive else "Draining" if manifest.pending_rows else "Running"
+        return {"message": message, "isActive": self.isActive, "pendingRows": manifest.pending_rows}
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
+        return self._recent[-1] if self._recent else None
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:  # noqa: N802
+        return list(self._recent)
+
+    def exception(self) -> SpillwayError | None:
+        return self._error
+
+    def awaitTermination(self, timeout: float | None = None) -> bool:  # noqa: N802
+        """Wait for the end; False if it has not come after `timeout` seconds. Raises what went wrong."""
+        self._thread.join(timeout)
+        if self.isActive:
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def request_stop(self) -> None:
+        """Begin to stop, without waiting for it; safe in a signal handler."""
+        threading.Thread(target=self.stop, name="spillway-stop", daemon=True).start()
+
+    def stop(self) -> None:
+        """Finish the epoch that runs, commit it, and stop; a restart goes on from there."""
+        self._stopping.set()
+        with self._one_epoch:
+            if self._stream is not None and self._stream.isActive:
+                self._stream.stop()
+        self._thread.join()
+
+    def summary(self) -> dict[str, Any]:
+        """Totals of the query over all its restarts, and the time and memory of this run."""
+        counters = self._engine.manifest.counters
+        elapsed = time.perf_counter() - self._started if self._seconds is None else self._seconds
+        return {
+            "query_id": self.id,
+            "input_rows": counters.input_rows,
+            "results_runtime": counters.results_runtime,
+            "results_cleanup": counters.results_cleanup,
+            "epochs": counters.epochs,
+            "spills": counters.spills,
+            "relocations": counters.relocations,
+            "pending_rows": self._engine.manifest.pending_rows,
+            "seconds": round(elapsed, 3),
+            "resident_bytes_peak": [self._peak[processor] for processor in sorted(self._peak)],
+            "budget_is_hard": self.budget_is_hard,
+        }
+
+    def _work(self) -> None:
+        try:
+            self._drain()
+            if not self._stopping.is_set():
+                self._stream = self._writer(self._on_batch).start()
+                if self._stopping.is_set():
+                    self._stream.stop()
+                self._stream.awaitTermination()
+                self._drain()
+        except Exception as error:
+            if self._error is None and not self._stopping.is_set():
+                self._error = as_spillway_error(error) or SpillwayError(first_cause(error))
+                self._error.__cause__ = error
+        finally:
+            self._seconds = time.perf_counter() - self._started
+            if self._anchor is not None:
+                self._anchor.release()
+            self._close()
+
+    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        if self._stopping.is_set() or self._engine.has_taken(batch_id):
+            return
+        self._run_epoch(batch, batch_id)
+        self._drain()
+
+    def _drain(self) -> None:
+        """Epochs over what is pending, until nothing is or the query is to stop."""
+        while self._engine.has_pending and not self._stopping.is_set():
+            self._run_epoch(None, None)
+
+    def _run_epoch(self, batch: DataFrame | None, batch_id: int | None) -> None:
+        with self._one_epoch:
+            execute = SparkEpoch(
+                self._epoch.spark,
+                self._epoch.operator,
+                self._engine.manifest.placement,
+                self._anchor,
+                batch,
+            )
+            entry = self._engine.run_epoch(execute, batch_id)
+        self._recent.append(self._progress(entry))
+        for one in entry["processors"]:
+            number = one["processor"]
+            self._peak[number] = max(self._peak.get(number, 0), one["resident_bytes"])
+        if self._listener is not None:
+            self._listener(entry)
+
+    def _progress(self, entry: dict[str, Any]) -> dict[str, Any]:
+        seconds = entry["seconds"]
+        return {
+            "id": self.id,
+            "timestamp": entry["time"],
+            "batchId": entry["batch_id"],
+            "epoch": entry["sequence"],
+            "numInputRows": entry["input_rows"],
+            "processedRowsPerSecond": entry["input_rows"] / max(seconds["total"], 1e-9),
+            "numOutputRows": entry["results"],
+            "pendingRows": entry["pending_rows"],
+            "durationMs": {phase: round(value * 1000) for phase, value in seconds.items()},
+            "processors": entry["processors"],
+        }

@@ -1,0 +1,83 @@
+"""Opens the sources of a job as streaming DataFrames, and refuses what cannot work before anything runs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from spillway.errors import SourceError
+from spillway.job import SourceSpec
+from spillway.plan.schema import Column
+from spillway.spark.workload_source import WorkloadSource
+
+FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
+SELF_DESCRIBING = ("parquet", "orc")
+
+
+def open_sources(spark: SparkSession, specs: Mapping[str, SourceSpec]) -> dict[str, DataFrame]:
+    return {name: open_source(spark, spec) for name, spec in specs.items()}
+
+
+def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+    where = f"[sources.{spec.name}]"
+    is_file = spec.format.lower() in FILE_FORMATS
+    if is_file:
+        _check_path(spec, where)
+    if spec.format == WorkloadSource.name():
+        spark.dataSource.register(WorkloadSource)
+    try:
+        reader = spark.readStream.format(spec.format).options(**spec.options)
+        if spec.schema is not None:
+            reader = reader.schema(spec.schema)
+        elif is_file:
+            reader = reader.schema(_stored_schema(spark, spec))
+        frame = reader.load(spec.path) if spec.path is not None else reader.load()
+        if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
+            _check_schema(spark, spec, frame.schema, where)
+    except PySparkException as error:
+        raise SourceError(f"{where} cannot be opened: {_first_line(error)}") from None
+    return frame
+
+
+def columns_of(frame: DataFrame) -> tuple[Column, ...]:
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+
+
+def _check_path(spec: SourceSpec, where: str) -> None:
+    if spec.path is None:
+        raise SourceError(f'{where} has format "{spec.format}" but no path; add path = "..."')
+    if urlsplit(spec.path).scheme in ("", "file") and not any(c in spec.path for c in "*?[{"):
+        path = Path(spec.path.removeprefix("file://"))
+        if not path.exists():
+            raise SourceError(f"{where} path {path} does not exist; create it, or correct the path")
+
+
+def _stored_schema(spark: SparkSession, spec: SourceSpec) -> StructType:
+    return spark.read.format(spec.format).options(**spec.options).load(spec.path).schema
+
+
+def _check_schema(spark: SparkSession, spec: SourceSpec, declared: StructType, where: str) -> None:
+    """Parquet and ORC files say what they hold; a declared column of another type would fail much later."""
+    try:
+        stored = {field.name.lower(): field.dataType for field in _stored_schema(spark, spec).fields}
+    except PySparkException:
+        return  # An empty directory has no schema yet; files that come later are checked by the scan.
+    for field in declared.fields:
+        found = stored.get(field.name.lower())
+        if found is None:
+            raise SourceError(
+                f"{where} schema has column {field.name}, but the files in {spec.path} do not; "
+                f"they have {', '.join(stored)}"
+            )
+        if found.simpleString() != field.dataType.simpleString():
+            raise SourceError(
+                f"{where} schema has {field.name} {field.dataType.simpleString()}, but the files in "
+                f"{spec.path} have {field.name} {found.simpleString()}; correct the schema"
+            )
+
+
+def _first_line(error: PySparkException) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,212 @@
+"""The entry point of the Python API: a Spark session that runs views.
+
+    session = Session()
+    query = session.run(View.sql("SELECT ..."), sources={"a": frame, ...}, checkpoint="state", path="out")
+    query.awaitTermination()
+
+Everything that can be refused is refused in `run`, before the first epoch: the view, the sources' columns,
+the key types, the checkpoint's identity, the sink.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spillway.config import RunConfig
+from spillway.errors import SourceError, ViewError
+from spillway.job import Job, SinkSpec, SourceSpec, read_job
+from spillway.manager.checkpoint import Checkpoint, Identity
+from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.journal import FILE_NAME, Journal
+from spillway.manager.tier_directory import TierDirectory, choose_directory
+from spillway.plan.join_plan import JoinPlan
+from spillway.plan.planner import plan_view
+from spillway.spark.anchor import Anchor, build_anchor
+from spillway.spark.epoch import SparkEpoch
+from spillway.spark.query import Listener, Query
+from spillway.spark.session import adopt_session, build_session, stop_session
+from spillway.spark.session_executors import count_executors
+from spillway.spark.sinks import Sink, open_sink, parquet_schema
+from spillway.spark.sinks.committer import SinkCommitter
+from spillway.spark.sources import columns_of, open_source
+from spillway.spark.wire import Wire, bind
+from spillway.state.orders import Limits
+from spillway.view import View
+
+SourceLike = DataFrame | SourceSpec
+UserFunction = Callable[[DataFrame, int], None]
+
+
+class Session:
+    """Runs views on a Spark session: its own, or one that is handed over (and then not stopped)."""
+
+    def __init__(self, spark: SparkSession | None = None, settings: Mapping[str, str] | None = None) -> None:
+        self._owns_spark = spark is None
+        self.spark = build_session(settings or {}) if spark is None else adopt_session(spark)
+
+    def run(
+        self,
+        view: View | str,
+        sources: Mapping[str, SourceLike],
+        *,
+        checkpoint: str,
+        sink: str = "delta",
+        path: str | None = None,
+        options: Mapping[str, str] | None = None,
+        function: UserFunction | None = None,
+        listener: Listener | None = None,
+        **run: Any,
+    ) -> Query:
+        """Start a view. `run` takes the keys of a job file's `[run]` table, with `memory_bytes` for memory.
+
+        `function(DataFrame, sequence)` is called for each epoch when `sink` is "function".
+        """
+        config = RunConfig(checkpoint=checkpoint, **run)
+        spec = SinkSpec("function" if function else sink, path, options or {})
+        query = view if isinstance(view, View) else View.sql(view)
+        return self._start(query, sources, config, spec, function, listener)
+
+    def run_job(self, job: Job | str | Path, *, listener: Listener | None = None) -> Query:
+        """Start the view of a job file."""
+        parsed = job if isinstance(job, Job) else read_job(job)
+        return self._start(parsed.view, parsed.sources, parsed.run, parsed.sink, None, listener)
+
+    def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[JoinPlan, Wire]:
+        """The plan of a view, bound to the sources' types; nothing is started."""
+        frames = {
+            name: open_source(self.spark, one) if isinstance(one, SourceSpec) else one
+            for name, one in sources.items()
+        }
+        plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
+        for one in plan.inputs:
+            if not frames[one.source].isStreaming:
+                raise SourceError(
+                    f"source {one.source} is not a streaming DataFrame; open it with spark.readStream"
+                )
+        return plan, bind(plan, frames, groups)
+
+    def stop(self) -> None:
+        if self._owns_spark:
+            stop_session(self.spark)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _start(
+        self,
+        view: View,
+        sources: Mapping[str, SourceLike],
+        config: RunConfig,
+        sink_spec: SinkSpec,
+        function: UserFunction | None,
+        listener: Listener | None,
+    ) -> Query:
+        plan, wire = self.plan(view, sources, config.groups)
+        sink = open_sink(
+            sink_spec.format,
+            sink_spec.path,
+            sink_spec.options,
+            checkpoint_dir=config.checkpoint,
+            spark=self.spark,
+            function=function,
+        )
+        schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
+        opened = _Opened(Checkpoint(config.checkpoint, _identity(plan, wire, config)), sink)
+        try:
+            opened.tier = choose_directory(config.tier, opened.checkpoint.query_id, _needed(config))
+            opened.tier.claim()
+            sink.prepare(opened.checkpoint.query_id, wire.schema)
+            opened.journal = _journal(opened.checkpoint)
+            operator = replace(wire.operator, result_schema=schema)
+            engine = Engine(
+                EngineConfig(
+                    processors=config.processors,
+                    groups=config.groups,
+                    tier=opened.tier.path,
+                    limits=Limits(rows=config.epoch_rows, results=config.epoch_results),
+                ),
+                operator,
+                opened.checkpoint.query_id,
+                opened.checkpoint.storage,
+                SinkCommitter(sink, opened.checkpoint.query_id),
+                opened.journal,
+            )
+            anchor = self._anchor(config.processors)
+            return Query(
+                opened.checkpoint.query_id,
+                engine,
+                self._writer(wire.stream, config),
+                SparkEpoch(self.spark, operator, engine.manifest.placement, anchor),
+                anchor,
+                opened.close,
+                budget_is_hard=opened.tier.in_memory,
+                listener=listener,
+            )
+        except BaseException:
+            opened.close()
+            raise
+
+    def _anchor(self, processors: int) -> Anchor | None:
+        """Several executors need an anchor; one reaches its whole memory tier from anywhere."""
+        executors = count_executors(self.spark)
+        if executors < 2:
+            return None
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(processors))
+        return build_anchor(self.spark, processors, executors)
+
+    def _writer(
+        self, stream: DataFrame, config: RunConfig
+    ) -> Callable[[Callable[[DataFrame, int], None]], DataStreamWriter]:
+        def writer(on_batch: Callable[[DataFrame, int], None]) -> DataStreamWriter:
+            made = stream.writeStream.foreachBatch(on_batch).option(
+                "checkpointLocation", f"{config.checkpoint.rstrip('/')}/spark"
+            )
+            if config.until == "exhausted":
+                return made.trigger(availableNow=True)
+            return made.trigger(processingTime=config.trigger or "0 seconds")
+
+        return writer
+
+
+@dataclass(slots=True)
+class _Opened:
+    """What a query holds open, to be closed together whatever happens."""
+
+    checkpoint: Checkpoint
+    sink: Sink
+    tier: TierDirectory | None = None
+    journal: Journal | None = None
+
+    def close(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
+        self.sink.close()
+        if self.tier is not None:
+            self.tier.remove()
+        self.checkpoint.close()
+
+
+def _identity(plan: JoinPlan, wire: Wire, config: RunConfig) -> Identity:
+    if not plan.outputs:
+        raise ViewError("the view selects nothing; name at least one column")
+    return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups)
+
+
+def _needed(config: RunConfig) -> int | None:
+    return None if config.memory_bytes is None else config.memory_bytes * config.processors
+
+
+def _journal(checkpoint: Checkpoint) -> Journal:
+    """Beside the checkpoint; a checkpoint on a remote store has none on this machine."""
+    path = checkpoint.storage.local_path(FILE_NAME)
+    return Journal(None if path is None else Path(path))

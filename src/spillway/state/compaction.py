@@ -1,0 +1,46 @@
+"""Which runs of a processor to merge: size-tiered, adjacent in age only.
+
+The newest runs of an input, as far back as each is no larger than all newer ones together, become one run
+as soon as there are `fanout` of them. So the number of runs stays logarithmic, each row is rewritten a
+logarithmic number of times, and the rows of a key keep their order of age. Runs beyond a maximal size are
+left alone: no merge needs more memory than that, and the offsets of a string column cannot overflow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spillway.state.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLimits:
+    fanout: int = 4
+    """Runs that are merged at a time: a small one probes fewer runs, a large one rewrites less."""
+    max_bytes: int = 256 << 20
+    """A run of at least half this size is not merged again."""
+
+
+def choose_merges(runs: Sequence[Run], inputs: int, limits: CompactionLimits) -> tuple[tuple[str, ...], ...]:
+    """The merges to carry out in the next epoch; `runs` are oldest first. At most one per input."""
+    merges = []
+    for number in range(inputs):
+        mine = [run for run in runs if run.input == number]
+        if chosen := _choose(mine, limits):
+            merges.append(tuple(run.name for run in chosen))
+    return tuple(merges)
+
+
+def _choose(runs: Sequence[Run], limits: CompactionLimits) -> Sequence[Run]:
+    """The longest suffix in which each run is at most as large as all newer ones together, if it is due."""
+    start = len(runs)
+    newer = 0
+    while start > 0:
+        candidate = runs[start - 1]
+        if candidate.bytes >= limits.max_bytes // 2 or newer + candidate.bytes > limits.max_bytes:
+            break
+        if newer and candidate.bytes > newer:
+            break
+        newer += candidate.bytes
+        start -= 1
+    suffix = runs[start:]
+    return suffix if len(suffix) >= limits.fanout else ()

@@ -1,0 +1,95 @@
+"""The memory tier: images of runs, memory-mapped from a tmpfs directory.
+
+An image is an uncompressed copy of the slices of one run that a processor serves. Any Python worker of the
+host maps it without copying. Images are only a cache: the directory is named by the driver's token, whatever
+is missing is read from the durable runs, and whatever the orders do not name is removed.
+
+Invariant: an image is complete under its name (written aside, then renamed), and its metadata says which
+groups it has, so a lost or half-loaded tier can never change an answer.
+"""
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from spillway.model.group_set import GroupSet, from_hex, to_hex
+from spillway.state.group import flags
+from spillway.state.run import Run, decode, read_run, write_segment
+from spillway.state.segment import Segment
+from spillway.state.storage import Storage
+
+SUFFIX = ".image"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTier:
+    """The images of one processor on this host."""
+
+    directory: str
+    groups: int
+
+    def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[Segment], int]:
+        """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
+        segments = []
+        missing = wanted
+        for path in self._paths(run):
+            image, contained = self._open(path)
+            used = contained & missing
+            if used:
+                segments.append(Segment(image.hashes, image.columns, flags(used, self.groups)))
+                missing &= ~used
+        if not missing:
+            return segments, 0
+        whole = read_run(storage, run)
+        loaded = Segment(whole.hashes, whole.columns, flags(missing, self.groups)).only_live(self.groups)
+        segments.append(self.store(run, loaded, missing))
+        return segments, run.bytes
+
+    def store(self, run: Run, segment: Segment, contained: GroupSet) -> Segment:
+        """Keep the segment as an image of the run, and give it back as mapped from there."""
+        directory = Path(self.directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{_stem(run)}.{uuid.uuid4().hex[:8]}{SUFFIX}"
+        aside = path.with_suffix(".writing")
+        with pa.OSFile(str(aside), "wb") as sink:
+            write_segment(sink, segment, {"groups": to_hex(contained)}, None)
+        aside.rename(path)
+        image, _ = self._open(path)
+        return Segment(image.hashes, image.columns, flags(contained, self.groups))
+
+    def keep_only(self, runs: Sequence[Run]) -> None:
+        """Remove the images of all other runs, and what killed attempts left half-written."""
+        wanted = {_stem(run) for run in runs}
+        for entry in _entries(self.directory):
+            if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith(SUFFIX):
+                Path(entry.path).unlink(missing_ok=True)
+
+    def resident_bytes(self) -> int:
+        """The memory that the images occupy, as the operating system allocates it."""
+        return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
+
+    def _paths(self, run: Run) -> list[Path]:
+        prefix = _stem(run) + "."
+        found = (entry for entry in _entries(self.directory) if entry.name.startswith(prefix))
+        return sorted(Path(entry.path) for entry in found if entry.name.endswith(SUFFIX))
+
+    def _open(self, path: Path) -> tuple[Segment, GroupSet]:
+        source = pa.memory_map(str(path))
+        metadata = pa.ipc.open_file(source).schema.metadata
+        return decode(source, str(path)), from_hex(metadata[b"groups"].decode())
+
+
+def _stem(run: Run) -> str:
+    return run.name.rsplit("/", 1)[-1].split(".", 1)[0]
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,33 @@
+"""What a worker must know of an m-way join to run it: the operator without its state.
+
+A plain value, pickled to the workers. Columns of an input are numbered as in its runs (the hash not
+counted); the key columns come last and are there only when equal hashes do not imply equal keys.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from spillway.plan.expression import Expression
+
+TAG_COLUMN = "t"
+HASH_WIRE_COLUMN = "h"
+
+
+@dataclass(frozen=True, slots=True)
+class WireInput:
+    """How the rows of one input lie in the shuffled batches: the wire column of each state column."""
+
+    name: str
+    columns: tuple[str, ...]
+    slots: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOperator:
+    inputs: tuple[WireInput, ...]
+    outputs: tuple[Expression, ...]
+    residual: Expression | None
+    key_columns: tuple[tuple[int, ...], ...]
+    groups: int
+    result_schema: pa.Schema

@@ -1,0 +1,108 @@
+"""What a processor is told to do in one epoch, and what it reports back.
+
+Orders are a pure value made by the manager; a report is what the commit row of the epoch carries. Together
+with the input they determine everything a task does, so an attempt that is run again does the same.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+from spillway.model.group_set import GroupSet, from_hex, to_hex
+from spillway.state.pending import Pending
+from spillway.state.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one processor does in one epoch at most."""
+
+    rows: int = 500_000
+    """Input rows that are probed; the rest is parked as pending."""
+    results: int = 4_000_000
+    """Result rows that are produced; the probe then stops, inside a row if need be."""
+    chunk_rows: int = 131_072
+    """Result rows that are expanded and written at a time."""
+    block_rows: int = 65_536
+    """Driving rows that are matched at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """One processor's part of one epoch."""
+
+    sequence: int
+    processor: int
+    groups: GroupSet
+    """The groups that are placed on this processor."""
+    runs: tuple[Run, ...]
+    """The runs with live rows of these groups, oldest first, `live` reduced to these groups."""
+    merges: tuple[tuple[str, ...], ...]
+    """Names of runs, adjacent in age and of one input, to be replaced by one."""
+    pending: tuple[Pending, ...]
+    limits: Limits
+    state: str
+    """Root of the durable tier."""
+    tier: str
+    """Directory of this processor's memory tier."""
+    staging: str | None
+    """Where result files go; None: results are only counted."""
+    run_compression: str | None
+    result_compression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one attempt of one processor's part of an epoch did."""
+
+    processor: int
+    host: str
+    executor: str
+    added: tuple[Run, ...]
+    replaced: tuple[tuple[str, GroupSet], ...]
+    """Run slices that merged runs among `added` stand for now."""
+    pending: tuple[Pending, ...]
+    """All that is pending on this processor now."""
+    files: tuple[tuple[str, int, int], ...]
+    """Result files: name, rows, bytes."""
+    input_rows: int
+    probed_rows: int
+    results: int
+    resident_bytes: int
+    loaded_bytes: int
+    busy_seconds: float
+    seconds: dict[str, float]
+    group_rows: dict[int, int] = field(default_factory=dict)
+    group_results: dict[int, int] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "processor": self.processor,
+                "host": self.host,
+                "executor": self.executor,
+                "added": [run.to_json() for run in self.added],
+                "replaced": [[name, to_hex(groups)] for name, groups in self.replaced],
+                "pending": [pending.to_json() for pending in self.pending],
+                "files": self.files,
+                "input_rows": self.input_rows,
+                "probed_rows": self.probed_rows,
+                "results": self.results,
+                "resident_bytes": self.resident_bytes,
+                "loaded_bytes": self.loaded_bytes,
+                "busy_seconds": self.busy_seconds,
+                "seconds": self.seconds,
+                "group_rows": self.group_rows,
+                "group_results": self.group_results,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> "Report":
+        body = json.loads(text)
+        body["added"] = tuple(Run.from_json(fields) for fields in body["added"])
+        body["replaced"] = tuple((name, from_hex(groups)) for name, groups in body["replaced"])
+        body["pending"] = tuple(Pending.from_json(fields) for fields in body["pending"])
+        body["files"] = tuple((name, rows, size) for name, rows, size in body["files"])
+        for key in ("group_rows", "group_results"):
+            body[key] = {int(group): count for group, count in body[key].items()}
+        return Report(**body)

@@ -1,0 +1,115 @@
+"""Pending input: rows that have arrived and are durable, but were not probed yet.
+
+A pending file holds rows of one operator input, hash column first. A reference to it, kept in the manifest
+per processor, says how far it was consumed: `skip` rows are done, and `emitted` results of the next row are
+already out (a probe may stop inside a row). Rows of groups outside `groups` are somebody else's.
+Pending rows belong to no generation: what counts is the epoch that probes a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spillway.model.group_set import GroupSet, from_hex, to_hex
+from spillway.state.checksum import crc32
+from spillway.state.group import flags, group_of
+from spillway.state.run import encode, read_encoded
+from spillway.state.segment import Segment, concat, take
+from spillway.state.storage import Storage
+
+FILE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A reference to the rest of a pending file."""
+
+    name: str
+    input: int
+    rows: int
+    bytes: int
+    crc32: int
+    groups: GroupSet
+    skip: int = 0
+    emitted: int = 0
+
+    @property
+    def rows_left(self) -> int:
+        return self.rows - self.skip
+
+    def after(self, rows: int) -> "Pending":
+        """What is left when `rows` more rows were probed."""
+        return replace(self, skip=self.skip + rows, emitted=0)
+
+    def to_json(self) -> list[object]:
+        counts = [self.input, self.rows, self.bytes, self.crc32, self.skip, self.emitted]
+        return [self.name, to_hex(self.groups), *counts]
+
+    @staticmethod
+    def from_json(fields: list[object]) -> "Pending":
+        name, groups, *counts = fields
+        input_, rows, size, checksum, skip, emitted = (int(str(count)) for count in counts)
+        return Pending(str(name), input_, rows, size, checksum, from_hex(str(groups)), skip, emitted)
+
+
+class PendingWriter:
+    """Parks rows of one input in files of bounded size, so that any amount passes through little memory."""
+
+    def __init__(self, storage: Storage, stem: str, input_: int, groups: GroupSet) -> None:
+        self._storage = storage
+        self._stem = stem
+        self._input = input_
+        self._groups = groups
+        self._buffered: list[Segment] = []
+        self._buffered_bytes = 0
+        self._written: list[Pending] = []
+
+    def write(self, rows: Segment) -> None:
+        if rows.rows:
+            self._buffered.append(rows)
+            self._buffered_bytes += rows.nbytes
+        if self._buffered_bytes >= FILE_BYTES:
+            self._flush()
+
+    def close(self) -> list[Pending]:
+        """Finish the files; the references to them in the order of writing."""
+        self._flush()
+        return self._written
+
+    def _flush(self) -> None:
+        if not self._buffered:
+            return
+        rows = Segment(
+            np.concatenate([part.hashes for part in self._buffered]),
+            concat([part.columns for part in self._buffered]),
+        )
+        name = f"{self._stem}-{self._input}-{len(self._written)}.pending"
+        buffer = encode(rows, {"pending": name}, "lz4")
+        self._storage.write(name, buffer)
+        self._written.append(Pending(name, self._input, rows.rows, buffer.size, crc32(buffer), self._groups))
+        self._buffered, self._buffered_bytes = [], 0
+
+
+def read_pending(storage: Storage, pending: Pending, groups: int, limit: int) -> tuple[int, Segment]:
+    """Up to `limit` rows of the rest of the file: how many rows of the file that is, and those that count."""
+    whole = read_encoded(storage, pending.name, pending.bytes, pending.crc32)
+    stop = min(pending.rows, pending.skip + limit)
+    hashes = whole.hashes[pending.skip : stop]
+    columns = whole.columns.slice(pending.skip, stop - pending.skip)
+    mine = flags(pending.groups, groups)[group_of(hashes, groups)]
+    if not mine.all():
+        rows = np.flatnonzero(mine)
+        hashes, columns = hashes[rows], take(columns, rows)
+    return stop - pending.skip, Segment(hashes, columns)
+
+
+def consume(pending: Sequence[Pending], rows: int) -> tuple[Pending, ...]:
+    """The references that are left after the first `rows` rows of the queue were probed."""
+    left = []
+    for entry in pending:
+        done = min(rows, entry.rows_left)
+        rows -= done
+        if done < entry.rows_left:
+            left.append(entry.after(done) if done else entry)
+    return tuple(left)

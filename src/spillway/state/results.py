@@ -1,0 +1,77 @@
+"""Writes the results of one attempt: chunks of combinations become row groups of one Parquet file.
+
+The file is opened at the first result and lies under an attempt-specific name in the sink's staging area;
+nobody sees it before its epoch is committed.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spillway.plan.evaluate import evaluate
+from spillway.plan.expression import ColumnRef
+from spillway.state.group import Int64Array, group_of
+from spillway.state.operator import JoinOperator
+from spillway.state.probe import Chunk, verify
+from spillway.state.storage import Storage
+
+
+class ResultWriter:
+    def __init__(self, operator: JoinOperator, staging: str | None, name: str, compression: str) -> None:
+        self._operator = operator
+        self._storage = None if staging is None else Storage(staging)
+        self._name = name
+        self._compression = compression
+        self._file: Any = None
+        self._writer: pq.ParquetWriter | None = None
+        self.rows = 0
+        self.group_results: Int64Array = np.zeros(operator.groups, dtype=np.int64)
+
+    def write(self, chunk: Chunk) -> None:
+        operator = self._operator
+        if chunk.combinations.collisions:
+            chunk = verify(chunk, operator.key_columns)
+        if operator.residual is not None and chunk.rows:
+            chunk = chunk.filter(evaluate(operator.residual, _columns(chunk), chunk.rows))
+        if not chunk.rows:
+            return
+        self.rows += chunk.rows
+        groups = group_of(chunk.hashes(), operator.groups)
+        self.group_results += np.bincount(groups, minlength=operator.groups)
+        if self._storage is not None:
+            self._parquet(self._storage).write_batch(self._batch(chunk))
+
+    def close(self) -> tuple[tuple[str, int, int], ...]:
+        """Finish the file: its name, rows and bytes, or nothing when there were no results."""
+        if self._writer is None:
+            return ()
+        self._writer.close()
+        size = self._file.tell()
+        self._file.close()
+        return ((self._name, self.rows, size),)
+
+    def _batch(self, chunk: Chunk) -> pa.RecordBatch:
+        columns = _columns(chunk)
+        arrays = []
+        for value, field in zip(self._operator.outputs, self._operator.result_schema, strict=True):
+            array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, chunk.rows)
+            arrays.append(array if array.type == field.type else array.cast(field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._operator.result_schema)
+
+    def _parquet(self, storage: Storage) -> pq.ParquetWriter:
+        if self._writer is None:
+            self._file = storage.open_output(self._name)
+            self._writer = pq.ParquetWriter(
+                self._file,
+                self._operator.result_schema,
+                compression=self._compression,
+                use_dictionary=False,
+                write_statistics=False,
+            )
+        return self._writer
+
+
+def _columns(chunk: Chunk) -> Any:
+    return lambda ref: chunk.column(ref.input, ref.column)

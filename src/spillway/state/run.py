@@ -1,0 +1,120 @@
+"""Runs: the durable, immutable files of state rows.
+
+A run holds rows of one operator input in hash order (hence in group order), as one Arrow record batch in an
+Arrow IPC file: the hash column `h`, then the state columns. A reference to a run, kept in the manifest, says
+which of its groups are the current generation of their group (`live`) and which belong to a generation that
+was spilled (`spilled`). The two sets are disjoint; a run with neither is garbage.
+
+Which processor serves a slice of a run is not a property of the run: it follows from the placement. So to
+move a group, or to change the number of processors, rewrites nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from spillway.errors import StateError
+from spillway.model.group_set import GroupSet, from_hex, to_hex
+from spillway.state.checksum import crc32
+from spillway.state.segment import Segment, rows_only
+from spillway.state.storage import Storage
+
+FORMAT_VERSION = 1
+HASH_COLUMN = "h"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A reference to a run file and what its groups stand for."""
+
+    name: str
+    input: int
+    first_epoch: int
+    last_epoch: int
+    rows: int
+    bytes: int
+    crc32: int
+    live: GroupSet
+    spilled: GroupSet = 0
+
+    def to_json(self) -> list[object]:
+        return [
+            self.name,
+            self.input,
+            self.first_epoch,
+            self.last_epoch,
+            self.rows,
+            self.bytes,
+            self.crc32,
+            to_hex(self.live),
+            to_hex(self.spilled),
+        ]
+
+    @staticmethod
+    def from_json(fields: list[object]) -> "Run":
+        name, *numbers, live, spilled = fields
+        input_, first, last, rows, size, checksum = (int(str(number)) for number in numbers)
+        return Run(
+            str(name), input_, first, last, rows, size, checksum, from_hex(str(live)), from_hex(str(spilled))
+        )
+
+
+def write_run(storage: Storage, name: str, segment: Segment, compression: str | None) -> tuple[int, int]:
+    """Write the segment as the run `name`; returns its size and checksum."""
+    buffer = encode(segment, {"run": name}, compression)
+    storage.write(name, buffer)
+    return buffer.size, crc32(buffer)
+
+
+def read_run(storage: Storage, run: Run) -> Segment:
+    return read_encoded(storage, run.name, run.bytes, run.crc32)
+
+
+def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Segment:
+    """Read a whole state file back, checked against the size and checksum that the manifest has."""
+    buffer = storage.read(name)
+    actual = crc32(buffer)
+    if buffer.size != size or actual != checksum:
+        raise StateError(
+            f"state file {storage.uri(name)} is corrupted: {buffer.size} bytes and checksum {actual:08x}, "
+            f"expected {size} and {checksum:08x}; restore it from a backup"
+        )
+    return decode(pa.BufferReader(buffer), storage.uri(name))
+
+
+def encode(segment: Segment, metadata: dict[str, str], compression: str | None) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    write_segment(sink, segment, metadata, compression)
+    return sink.getvalue()
+
+
+def write_segment(
+    sink: pa.NativeFile, segment: Segment, metadata: dict[str, str], compression: str | None
+) -> None:
+    columns = segment.columns
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(segment.hashes), *columns.columns], names=[HASH_COLUMN, *columns.schema.names]
+    )
+    schema = batch.schema.with_metadata({"spillway": str(FORMAT_VERSION), **metadata})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(sink, schema, options=options) as writer:
+        writer.write_batch(batch)
+
+
+def decode(source: pa.NativeFile, where: str) -> Segment:
+    """Open an encoded segment; a memory-mapped, uncompressed source is not copied."""
+    try:
+        reader = pa.ipc.open_file(source)
+        version = (reader.schema.metadata or {}).get(b"spillway", b"").decode()
+        if version != str(FORMAT_VERSION):
+            raise StateError(
+                f"state file {where} has format version {version or 'none'}, this Spillway reads "
+                f"{FORMAT_VERSION}; use the version that wrote it"
+            )
+        batch = reader.get_batch(0)
+    except pa.ArrowInvalid as error:
+        raise StateError(f"state file {where} cannot be read: {error}; restore it from a backup") from error
+    hashes = batch.column(0).to_numpy()
+    columns = batch.remove_column(0) if batch.num_columns > 1 else rows_only(batch.num_rows)
+    return Segment(np.asarray(hashes, dtype=np.int64), columns)

@@ -1,0 +1,249 @@
+"""One processor's part of one epoch: state and input in, results and runs out.
+
+The rule that makes every combination appear exactly once: within an epoch the inputs are taken in order,
+and the delta of input i is joined with the new state of the inputs before i and the old state of the inputs
+after i. A row whose probe had stopped inside it is finished first, alone, against the old state.
+
+Invariant: a step only creates files under names of its own attempt and changes nothing that exists, so it
+may be run any number of times; only the attempt whose report is committed counts.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from spillway.model.group_set import GroupSet
+from spillway.state.group import group_of, present
+from spillway.state.intake import Intake
+from spillway.state.memory_tier import MemoryTier
+from spillway.state.operator import JoinOperator
+from spillway.state.orders import Orders, Report
+from spillway.state.pending import Pending, PendingWriter, consume, read_pending
+from spillway.state.probe import chunk, probe
+from spillway.state.results import ResultWriter
+from spillway.state.run import Run, write_run
+from spillway.state.segment import Segment, merge
+from spillway.state.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attempt runs; `attempt` makes its file names its own."""
+
+    host: str
+    executor: str
+    attempt: str
+
+
+def run_step(
+    orders: Orders, operator: JoinOperator, place: Place, batches: Iterable[pa.RecordBatch]
+) -> Report:
+    return _Step(orders, operator, place).run(batches)
+
+
+@dataclass(slots=True)
+class _Step:
+    orders: Orders
+    operator: JoinOperator
+    place: Place
+    storage: Storage = field(init=False)
+    tier: MemoryTier = field(init=False)
+    writer: ResultWriter = field(init=False)
+    state: list[list[Segment]] = field(init=False)
+    """Old state per input, oldest segment first."""
+    finished: list[list[Segment]] = field(init=False)
+    """Rows probed in this epoch, per input."""
+    added: list[Run] = field(default_factory=list)
+    replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
+    results_left: int = 0
+    loaded_bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
+        busy = time.process_time()
+        orders = self.orders
+        self._open()
+        queue = self._finish_row(orders.pending)
+        intake = Intake(self.operator, orders.limits.rows if self.results_left > 0 else 0)
+        consumed = intake.drain(self.storage, queue)
+        overflow = [self._pending_writer("late", number, orders.groups) for number in range(len(self.state))]
+        with _Clock(self.seconds, "receive"):
+            intake.receive(batches, overflow)
+            deltas = intake.deltas()
+        with _Clock(self.seconds, "probe"):
+            parked = self._join(deltas)
+        with _Clock(self.seconds, "write"):
+            files = self.writer.close()
+            self._write_runs()
+        late = [pending for writer in overflow for pending in writer.close()]
+        return Report(
+            processor=orders.processor,
+            host=self.place.host,
+            executor=self.place.executor,
+            added=tuple(self.added),
+            replaced=tuple(self.replaced),
+            pending=(*parked, *consume(queue, consumed), *late),
+            files=files,
+            input_rows=intake.input_rows,
+            probed_rows=sum(segment.rows for rows in self.finished for segment in rows),
+            results=self.writer.rows,
+            resident_bytes=self.tier.resident_bytes(),
+            loaded_bytes=self.loaded_bytes,
+            busy_seconds=time.process_time() - busy,
+            seconds=self.seconds,
+            group_rows=self._group_rows(),
+            group_results=_nonzero(self.writer.group_results),
+        )
+
+    def _open(self) -> None:
+        orders, operator = self.orders, self.operator
+        self.storage = Storage(orders.state)
+        self.tier = MemoryTier(orders.tier, operator.groups)
+        self.results_left = orders.limits.results
+        self.writer = ResultWriter(operator, orders.staging, self._name("parquet"), orders.result_compression)
+        self.finished = [[] for _ in operator.inputs]
+        with _Clock(self.seconds, "load"):
+            self.tier.keep_only(orders.runs)
+            segments: dict[str, list[Segment]] = {}
+            for run in orders.runs:
+                segments[run.name], loaded = self.tier.load(self.storage, run, run.live)
+                self.loaded_bytes += loaded
+        with _Clock(self.seconds, "merge"):
+            runs = self._merge(segments)
+        self.state = [
+            [segment for run in runs if run.input == number for segment in segments[run.name]]
+            for number in range(len(operator.inputs))
+        ]
+
+    def _merge(self, segments: dict[str, list[Segment]]) -> list[Run]:
+        """Carry out the ordered merges; returns the runs that make up the state now, oldest first."""
+        runs = {run.name: run for run in self.orders.runs}
+        for number, names in enumerate(self.orders.merges):
+            old = [runs.pop(name) for name in names]
+            merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
+            first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
+            run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
+            runs[run.name] = run
+            segments[run.name] = [segment]
+            self.replaced.extend((run.name, run.live) for run in old)
+        return sorted(runs.values(), key=lambda run: run.first_epoch)
+
+    def _finish_row(self, queue: tuple[Pending, ...]) -> tuple[Pending, ...]:
+        """Go on with the row inside which an earlier epoch stopped, if there is one at the head of the queue.
+
+        There are several after processors were merged; they are of different groups.
+        """
+        while queue and queue[0].emitted:
+            head = queue[0]
+            _, row = read_pending(self.storage, head, self.operator.groups, 1)
+            done, emitted = self._probe(head.input, row, self.state, head.emitted)
+            if done < row.rows:
+                return (replace(head, emitted=emitted), *queue[1:])
+            self.finished[head.input].append(row)
+            self.state[head.input] = [*self.state[head.input], row]
+            queue = consume(queue, 1)
+        return queue
+
+    def _join(self, deltas: list[Segment | None]) -> list[Pending]:
+        """Probe the deltas in the order of the inputs; what the cap on results leaves over is parked."""
+        state = list(self.state)
+        for number, delta in enumerate(deltas):
+            if delta is None:
+                continue
+            done, emitted = self._probe(number, delta, state, 0)
+            if done:
+                finished = _slice(delta, 0, done)
+                self.finished[number].append(finished)
+                state[number] = [*state[number], finished]
+            if done < delta.rows:
+                return self._park(number, _slice(delta, done, delta.rows), emitted, deltas[number + 1 :])
+        return []
+
+    def _probe(
+        self, number: int, delta: Segment, state: list[list[Segment]], emitted: int
+    ) -> tuple[int, int]:
+        """Produce the results that the delta drives; returns the rows done, and the results of the next."""
+        limits = self.orders.limits
+        for start in range(0, delta.rows, limits.block_rows):
+            block = _slice(delta, start, min(delta.rows, start + limits.block_rows))
+            found = probe(block, number, state, self.operator.groups, self.operator.key_columns)
+            begin = emitted if start == 0 else 0
+            stop = min(found.total, begin + self.results_left)
+            for low in range(begin, stop, limits.chunk_rows):
+                self.writer.write(chunk(found, low, min(stop, low + limits.chunk_rows)))
+            self.results_left -= max(0, stop - begin)
+            if stop < found.total:
+                index = int(np.searchsorted(found.ends, stop, side="right"))
+                before = int(found.ends[index - 1]) if index else 0
+                return start + int(found.rows[index]), stop - before
+        return delta.rows, 0
+
+    def _park(self, number: int, rest: Segment, emitted: int, others: list[Segment | None]) -> list[Pending]:
+        stopped = _slice(rest, 0, 1)
+        head = self._pending_writer("head", number, present(stopped.hashes, self.operator.groups))
+        head.write(stopped)
+        parked = [replace(pending, emitted=emitted) for pending in head.close()]
+        for offset, delta in enumerate([_slice(rest, 1, rest.rows), *others]):
+            if delta is not None:
+                writer = self._pending_writer("rest", number + offset, self.orders.groups)
+                writer.write(delta)
+                parked += writer.close()
+        return parked
+
+    def _write_runs(self) -> None:
+        sequence = self.orders.sequence
+        for number, parts in enumerate(self.finished):
+            if parts:
+                rows = merge(parts, self.operator.groups)
+                self._write_run(f"{number}", number, rows, sequence, sequence)
+
+    def _write_run(
+        self, label: str, number: int, segment: Segment, first_epoch: int, last_epoch: int
+    ) -> tuple[Run, Segment]:
+        name = "runs/" + self._name(f"{label}.run")
+        size, checksum = write_run(self.storage, name, segment, self.orders.run_compression)
+        live = present(segment.hashes, self.operator.groups)
+        run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live)
+        self.added.append(run)
+        return run, self.tier.store(run, segment, live)
+
+    def _pending_writer(self, label: str, number: int, groups: GroupSet) -> PendingWriter:
+        return PendingWriter(self.storage, "pending/" + self._name(label), number, groups)
+
+    def _name(self, suffix: str) -> str:
+        """A file name that no other attempt of this or any other step uses."""
+        return f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.place.attempt}-{suffix}"
+
+    def _group_rows(self) -> dict[int, int]:
+        counts = np.zeros(self.operator.groups, dtype=np.int64)
+        for parts in self.finished:
+            for rows in parts:
+                groups = group_of(rows.hashes, self.operator.groups)
+                counts += np.bincount(groups, minlength=self.operator.groups)
+        return _nonzero(counts)
+
+
+def _slice(segment: Segment, start: int, stop: int) -> Segment:
+    return Segment(segment.hashes[start:stop], segment.columns.slice(start, stop - start))
+
+
+def _nonzero(counts: np.typing.NDArray[np.int64]) -> dict[int, int]:
+    return {int(group): int(counts[group]) for group in np.flatnonzero(counts)}
+
+
+class _Clock:
+    """Adds the time of a block to a phase."""
+
+    def __init__(self, seconds: dict[str, float], phase: str) -> None:
+        self._seconds = seconds
+        self._phase = phase
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.perf_counter() - self._start
+        self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + elapsed

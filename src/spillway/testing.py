@@ -1,0 +1,62 @@
+"""A testing kit: the real epoch engine without Spark.
+
+`LocalCluster` runs the same orders, steps and commits as a Spark job does, one processor after the other in
+this process. Tests use it to try histories (epoch sizes, limits, restarts, lost memory) by the thousand.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spillway.manager.engine import Files
+from spillway.state.group import group_of
+from spillway.state.operator import HASH_WIRE_COLUMN, JoinOperator
+from spillway.state.orders import Orders, Report
+from spillway.state.step import Place, run_step
+from spillway.state.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCluster:
+    """Executes the epochs of one engine in this process."""
+
+    operator: JoinOperator
+    batch: pa.RecordBatch | None = None
+    """The input of the epoch, in wire format."""
+
+    def __call__(self, orders: Sequence[Orders]) -> list[Report]:
+        return [self._step(one) for one in orders]
+
+    def _step(self, orders: Orders) -> Report:
+        place = Place("localhost", "local", uuid.uuid4().hex[:8])
+        batches: list[pa.RecordBatch] = []
+        if self.batch is not None:
+            groups = group_of(self.batch.column(HASH_WIRE_COLUMN).to_numpy(), self.operator.groups)
+            mine = np.array([orders.groups >> int(group) & 1 for group in groups], dtype=np.bool_)
+            batches = [self.batch.filter(pa.array(mine))]
+        return run_step(orders, self.operator, place, batches)
+
+
+class ListSink:
+    """Keeps committed results as tables in this process; a repeated epoch is ignored."""
+
+    def __init__(self, staging: str) -> None:
+        self.staging: str | None = staging
+        self.epochs: dict[int, list[pa.Table]] = {}
+
+    def last_committed(self, query_id: str) -> int:  # noqa: ARG002 - one query
+        return max(self.epochs, default=-1)
+
+    def commit_files(self, sequence: int, files: Files) -> None:
+        if sequence in self.epochs or self.staging is None:
+            return
+        storage = Storage(self.staging)
+        self.epochs[sequence] = [pq.read_table(storage.open_input(name)) for name, _, _ in files]
+
+    def rows(self) -> list[tuple[object, ...]]:
+        tables = [table for epoch in self.epochs.values() for table in epoch]
+        return [tuple(row.values()) for table in tables for row in table.to_pylist()]

@@ -1,0 +1,69 @@
+"""What all tests share: one Spark session for the whole run, result files, and how long Hypothesis searches."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, settings
+from pyarrow import parquet
+
+from spillway.spark.sinks import ResultFile, StagedEpoch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# No deadline: a shared two-core machine stalls any example now and then. On CI the same examples every time.
+settings.register_profile(
+    "local", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
+settings.register_profile("deep", settings.get_profile("local"), max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """The session of all Spark tests, built as users build theirs; fast tests never import Spark."""
+    from spillway.spark.session import build_session, stop_session
+
+    session = build_session(
+        {
+            "spark.master": "local[2,4]",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        },
+        app_name="spillway-tests",
+    )
+    yield session
+    stop_session(session)
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one query: they write files of rows and describe them as their commit rows do."""
+
+    query_id: str
+    schema: pa.Schema
+
+    def stage(self, staging: str | None, sequence: int, files: Sequence[Sequence[int]]) -> StagedEpoch:
+        """Write one file per list of ids."""
+        written = []
+        for task, ids in enumerate(files):
+            table = pa.table({"id": list(ids), "name": [f"n{i}" for i in ids]}, schema=self.schema)
+            path = Path(staging or "") / f"epoch-{sequence}-task-{task}-attempt-0.parquet"
+            parquet.write_table(table, path)
+            data = path.read_bytes()
+            written.append(ResultFile(path.name, len(ids), len(data)))
+        return StagedEpoch(sequence, self.query_id, tuple(written), sum(map(len, files)))
+
+
+TASKS = Tasks("query-1", pa.schema([("id", pa.int64()), ("name", pa.string())]))
+
+
+@pytest.fixture(scope="session")
+def tasks() -> Tasks:
+    return TASKS

@@ -1,0 +1,45 @@
+"""Explain output of typical views, as text and as JSON."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from spillway.plan.explain import explain, explain_dict
+from spillway.plan.expression import ColumnRef
+from spillway.plan.planner import plan_view
+from spillway.plan.schema import parse_ddl
+from spillway.view import View
+
+CATALOG = {
+    "prices": parse_ddl("symbol string, price double, at timestamp"),
+    "volumes": parse_ddl("symbol string, volume bigint, venue struct<code:int,name:string>"),
+    "reviews": parse_ddl("symbol string, stars int, body string"),
+    "a": parse_ddl("k long, j int, id long, p string"),
+    "b": parse_ddl("k long, j int, id long, p string"),
+    "c": parse_ddl("k int, id long"),
+}
+VIEWS = {
+    "issue": "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id FROM a, b, c WHERE a.k = b.k AND b.k = c.k",
+    "analyst": (
+        "SELECT p.symbol, p.price * v.volume AS turnover, v.venue.name AS venue, upper(r.body) AS review "
+        "FROM prices p JOIN volumes v ON p.symbol = v.symbol JOIN reviews r ON r.symbol = v.symbol "
+        "WHERE p.price > 10 AND r.stars BETWEEN 2 AND 5 AND p.price < v.volume"
+    ),
+    "several_keys": "SELECT x.id, y.p AS y_p FROM a x JOIN b y ON x.k = y.k AND x.j = y.j WHERE x.p <> y.p",
+    "expression_key": "SELECT 1 AS one, coalesce(a.p, b.p) AS p FROM a JOIN b ON a.k + 1 = b.k",
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_text(name: str, golden: Callable[[str, str], None]) -> None:
+    plan = plan_view(View.sql(VIEWS[name]), CATALOG)
+    golden(f"plans/{name}.txt", explain(plan, processors=3, groups=256))
+
+
+def test_json_with_types_from_spark(golden: Callable[[str, str], None]) -> None:
+    plan = plan_view(View.sql(VIEWS["expression_key"]), CATALOG)
+    report = explain_dict(
+        plan, processors=2, groups=64, key_types=("bigint",), column_types={ColumnRef(0, 0): "string"}
+    )
+    golden("plans/expression_key.json", json.dumps(report, indent=2) + "\n")

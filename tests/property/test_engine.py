@@ -1,0 +1,117 @@
+"""Any history of epochs, limits, restarts and lost memory gives the join by its definition, once."""
+
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.journal import Journal
+from spillway.plan.expression import ColumnRef
+from spillway.state.compaction import CompactionLimits
+from spillway.state.operator import JoinOperator, WireInput
+from spillway.state.orders import Limits
+from spillway.state.reference import join
+from spillway.state.storage import Storage
+from spillway.testing import ListSink, LocalCluster
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def operator(inputs: int, groups: int, *, exact: bool) -> JoinOperator:
+    keys = () if exact else (1,)
+    names = ("id",) if exact else ("id", "k")
+    return JoinOperator(
+        inputs=tuple(WireInput(f"s{number}", names, ("s0", "s1")[: len(names)]) for number in range(inputs)),
+        outputs=tuple(ColumnRef(number, 0) for number in range(inputs)),
+        residual=None,
+        key_columns=(keys,) * inputs,
+        groups=groups,
+        result_schema=pa.schema([(f"id{number}", pa.int64()) for number in range(inputs)]),
+    )
+
+
+def wire(rows: list[tuple[int, int, int]], collide: int) -> pa.RecordBatch:
+    """Rows of (input, id, key) as a batch; keys equal modulo `collide` share their hash."""
+    tags, ids, keys = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    hashes = ((keys % collide).astype(np.uint64) * MIX).view(np.int64)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(tags.astype(np.int8)), pa.array(hashes), pa.array(ids), pa.array(keys)],
+        names=["t", "h", "s0", "s1"],
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> dict[str, Any]:
+    inputs = draw(st.integers(2, 5))
+    key = st.one_of(st.integers(0, 3), st.integers(0, 20))
+    row = st.tuples(st.integers(0, inputs - 1), key)
+    return {
+        "inputs": inputs,
+        "epochs": draw(st.lists(st.lists(row, max_size=14), max_size=7)),
+        "groups": draw(st.sampled_from([1, 3, 8])),
+        "processors": draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)),
+        "collide": draw(st.sampled_from([2, 5, 1000])),
+        "limits": Limits(
+            rows=draw(st.integers(1, 30)),
+            results=draw(st.sampled_from([1, 2, 3, 7, 50, 10_000])),
+            chunk_rows=draw(st.integers(1, 5)),
+            block_rows=draw(st.integers(1, 6)),
+        ),
+        "fanout": draw(st.integers(2, 4)),
+        "forget": draw(st.booleans()),
+    }
+
+
+@given(histories())
+def test_every_history_gives_the_join_by_definition(history: dict[str, Any]) -> None:
+    directory = Path(tempfile.mkdtemp(prefix="spillway-test-"))
+    try:
+        check(history, directory)
+    finally:
+        shutil.rmtree(directory)
+
+
+def check(history: dict[str, Any], directory: Path) -> None:
+    exact = history["collide"] == 1000
+    plan = operator(history["inputs"], history["groups"], exact=exact)
+    sink = ListSink(str(directory / "staging"))
+    expected: list[list[dict[str, Any]]] = [[] for _ in range(history["inputs"])]
+    batches = []
+    for rows in history["epochs"]:
+        tagged = []
+        for tag, key in rows:
+            tagged.append((tag, len(expected[tag]), key))
+            expected[tag].append({"id": len(expected[tag]), "k": key})
+        batches.append(wire(tagged, history["collide"]) if tagged else None)
+    sizes = [min(size, history["groups"]) for size in history["processors"]]
+    batch_id = 0
+    for restart, processors in enumerate(sizes):
+        config = EngineConfig(
+            processors=processors,
+            groups=history["groups"],
+            tier=str(directory / "tier"),
+            limits=history["limits"],
+            compaction=CompactionLimits(fanout=history["fanout"]),
+        )
+        engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+        last = restart == len(sizes) - 1
+        stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
+        while batch_id < stop:
+            engine.run_epoch(LocalCluster(plan, batches[batch_id]), batch_id)
+            assert engine.has_taken(batch_id)
+            batch_id += 1
+            if history["forget"]:
+                shutil.rmtree(directory / "tier", ignore_errors=True)
+        while last and engine.has_pending:
+            engine.run_epoch(LocalCluster(plan), None)
+    wanted = Counter(tuple(row["id"] for row in rows) for rows in join(expected, lambda _, row: row["k"]))
+    assert Counter(sink.rows()) == wanted
+    assert engine.manifest.counters.results_runtime == sum(wanted.values())
+    assert engine.manifest.counters.input_rows == sum(len(rows) for rows in expected)

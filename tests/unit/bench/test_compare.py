@@ -1,0 +1,59 @@
+"""The figures of a comparison, from made-up results."""
+
+import pytest
+
+from spillway.bench import PeerResult, compare
+from spillway.bench.compare import epoch_growth
+
+
+def result(engine: str, seconds: float, pss: int | None = 100, **more: object) -> PeerResult:
+    values: dict[str, object] = {"rows_in": 1_000, "results": 7, "peak_rss_bytes": 400, **more}
+    return PeerResult(engine, seconds=seconds, peak_pss_bytes=pss, **values)  # type: ignore[arg-type]
+
+
+def test_all_ratios() -> None:
+    figures = compare(
+        [
+            result("spillway", 10, 50, epoch_seconds=(9.0,) * 5 + (1.0,) * 5 + (3.0,) * 5 + (1.2,) * 5),
+            result("spark-default", 50, 200),
+            result("spark-rocksdb", 50, rows_in=100, finished=False, results=0),
+            result("duckdb", 1),
+        ]
+    )
+    assert figures["rows_per_s"] == {
+        "spillway": 100,
+        "spark-default": 20,
+        "spark-rocksdb": 2,
+        "duckdb": 1_000,
+    }
+    assert figures["ratio_spark_default"] == 5
+    assert figures["ratio_spark_rocksdb"] == 50
+    assert figures["ratio_duckdb"] == 0.1
+    assert figures["memory_ratio_spark_default"] == 0.25
+    assert figures["epoch_growth"] == pytest.approx(1.2)
+    assert figures["results_agree"] is True
+
+
+def test_missing_or_failed_peers_have_no_ratio() -> None:
+    figures = compare(
+        [result("spillway", 10), PeerResult("spark-default", 0, 0, 0.0, finished=False, note="died")]
+    )
+    assert figures["ratio_spark_default"] is None
+    assert figures["ratio_duckdb"] is None
+    assert figures["epoch_growth"] is None
+    assert figures["notes"] == {"spark-default": "died"}
+
+
+def test_disagreement_is_told() -> None:
+    assert compare([result("spillway", 1), result("duckdb", 1, results=8)])["results_agree"] is False
+    assert compare([])["results_agree"] is False
+
+
+def test_memory_compares_like_with_like() -> None:
+    figures = compare([result("spillway", 1, 50, peak_rss_bytes=300), result("spark-default", 1, None)])
+    assert figures["memory_ratio_spark_default"] == 0.75
+
+
+def test_epoch_growth_needs_ten_epochs() -> None:
+    assert epoch_growth([1.0] * 9) is None
+    assert epoch_growth([1.0] * 5 + [2.0] * 5) == 1

@@ -1,0 +1,117 @@
+"""Every refusal is one line, names what is wrong and quotes it."""
+
+import pytest
+
+from spillway.errors import ViewError
+from spillway.plan.planner import plan_view
+from spillway.plan.schema import parse_ddl
+from spillway.view import View
+
+CATALOG = {
+    "a": parse_ddl(
+        "k long, j int, id long, x int, s string, d decimal(10,2), arr array<int>, st struct<f:int>"
+    ),
+    "b": parse_ddl("k long, j int, id long, y int, s string"),
+    "c": parse_ddl("k long, id long, t string"),
+}
+JOINED = "FROM a JOIN b ON a.k = b.k"
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT a.id FROM a LEFT JOIN b ON a.k = b.k", "LEFT JOIN is not supported yet"),
+        ("SELECT a.id FROM a FULL OUTER JOIN b ON a.k = b.k", "FULL OUTER JOIN is not supported yet"),
+        ("SELECT a.id FROM a LEFT SEMI JOIN b ON a.k = b.k", "LEFT SEMI JOIN is not supported yet"),
+        ("SELECT a.id FROM a LEFT ANTI JOIN b ON a.k = b.k", "LEFT ANTI JOIN is not supported yet"),
+        ("SELECT a.id FROM a NATURAL JOIN b",
+         "NATURAL JOIN is not supported yet: NATURAL JOIN b; write JOIN"),
+        ("SELECT a.id FROM a CROSS JOIN b", "needs an equi-join between a and b"),
+        ("SELECT a.id FROM a JOIN b ON a.k < b.k",
+         "needs an equi-join between a and b; a.k < b.k is not one"),
+        ("SELECT a.id FROM a, b, c WHERE a.k = b.k", "needs an equi-join between a, b and c"),
+        ("SELECT a.id FROM a, b, c WHERE a.k = b.k AND b.s = c.t",
+         "join trees are not supported yet: a.k = b.k and b.s = c.t join on different keys"),
+        (f"SELECT count(*) AS n {JOINED}", "an aggregate is not supported yet: count(*)"),
+        (f"SELECT a.id {JOINED} GROUP BY a.id", "GROUP BY is not supported yet: GROUP BY a.id"),
+        (f"SELECT a.id {JOINED} HAVING a.id > 1", "HAVING is not supported yet"),
+        (f"SELECT DISTINCT a.id {JOINED}", "DISTINCT is not supported yet"),
+        (f"SELECT a.id {JOINED} ORDER BY a.id", "ORDER BY is not supported yet: ORDER BY a.id"),
+        (f"SELECT a.id {JOINED} LIMIT 3", "LIMIT is not supported yet: LIMIT 3"),
+        (f"SELECT a.id {JOINED} UNION ALL SELECT a.id {JOINED}", "UNION is not supported yet"),
+        (f"WITH q AS (SELECT 1) SELECT a.id {JOINED}", "WITH is not supported yet: WITH q AS (SELECT 1)"),
+        ("SELECT a.id FROM a, (SELECT * FROM b) b WHERE a.k = b.k",
+         "a subquery in FROM is not supported yet"),
+        (f"SELECT a.id {JOINED} WHERE a.id IN (SELECT id FROM c)", "a subquery is not supported yet"),
+        (f"SELECT a.id {JOINED} WHERE EXISTS (SELECT 1 FROM c)", "a subquery is not supported yet"),
+        (f"SELECT sum(a.x) OVER (PARTITION BY a.k) AS n {JOINED}", "a window function is not supported yet"),
+        ("SELECT a.id FROM a LATERAL VIEW explode(arr) t AS e JOIN b ON a.k = b.k",
+         "LATERAL VIEW is not supported"),
+        ("VALUES (1), (2)", "VALUES is not supported yet"),
+        (f"SELECT explode(a.arr) AS e {JOINED}", "a generator is not supported yet: explode(a.arr)"),
+        ("SELECT a.id FROM a, b TABLESAMPLE (10 PERCENT) WHERE a.k = b.k",
+         "TABLESAMPLE is not supported yet"),
+        (f"SELECT /*+ BROADCAST(b) */ a.id {JOINED}", "a hint is not supported yet"),
+        ("SELECT a.id FROM range(10) a JOIN b ON a.id = b.id", "a table function in FROM is not supported"),
+        (f"SELECT * EXCEPT (id) {JOINED}", "name the columns you want"),
+        (f"SELECT a.id {JOINED} WHERE a.x = :limit", "a view has no parameters"),
+        ("INSERT INTO c SELECT 1", "a view is a SELECT"),
+        ("SELECT a.id FROM a", "reads only a"),
+        ("SELECT 1", "has no FROM"),
+        (f"SELECT rand() AS r {JOINED}", "rand() gives another value each time"),
+        (f"SELECT a.id {JOINED} WHERE a.s < current_timestamp()", "current_timestamp() gives another value"),
+        (f"SELECT current_date AS r {JOINED}", "CURRENT_DATE gives another value"),
+        (f"SELECT unix_timestamp() AS r {JOINED}", "unix_timestamp() gives another value"),
+        ("SELECT a.id FROM a JOIN bb ON a.k = bb.k", "unknown source bb in FROM; did you mean b?"),
+        ("SELECT a.id FROM a JOIN a ON a.k = a.k", "two inputs are called a"),
+        (f"SELECT a.idd {JOINED}", "unknown column a.idd; did you mean a.id"),
+        (f"SELECT idd {JOINED}", "unknown column idd; did you mean id"),
+        (f"SELECT q.id {JOINED}", "unknown input q in q.id; there is a, b"),
+        (f"SELECT q.* {JOINED}", "unknown input in q.*"),
+        (f"SELECT id {JOINED}", "ambiguous column id: write a.id or b.id"),
+        (f"SELECT * {JOINED}", "two result columns are called k: a.k and b.k; alias one of them: b.k AS b_k"),
+        (f"SELECT a.id, b.ID {JOINED}", "two result columns are called"),
+        ("SELECT a.id FROM a JOIN b USING (x)", "the right side has no x"),
+        ("SELECT a.id FROM a JOIN b ON a.k = b.k JOIN c USING (k)", "it can be a.k and b.k"),
+        ("SELECT a.id FROM a JOIN b ON a.k = b.s", "key type mismatch: a.k is bigint, b.s is string"),
+        ("SELECT a.id FROM a JOIN b ON a.st = b.k", "cannot be a join key"),
+        (f"SELECT a.d * b.y AS m {JOINED}", "a.d * b.y: decimal(10,2) * int: arithmetic on decimals"),
+        (f"SELECT a.id {JOINED} WHERE a.s > b.y", "a.s > b.y: string and int do not mix"),
+        (f"SELECT a.id {JOINED} WHERE a.x + b.y", "a condition is boolean"),
+        (f"SELECT regexp_extract(a.s, b.s) AS m {JOINED}", "regexp_extract(a.s, b.s) combines a and b"),
+        (f"SELECT a.s LIKE b.s AS m {JOINED}", "a.s LIKE b.s combines a and b"),
+        (f"SELECT concat(a.s, b.s) LIKE 'x\\\\y' AS m {JOINED}", "after a backslash"),
+        (f"SELECT transform(a.arr, k -> k + a.k) AS m {JOINED}", "the parameter k of k -> k + a.k"),
+        (f"SELECT NULL AS n {JOINED}", "NULL of no type"),
+        (f"SELECT a.id {JOINED} WHERE a.id >", "line 1, column"),
+        ("SELECT a.id\nFRM a, b", "syntax error in the view's SQL, line 2"),
+        ("SELECT a.id FROM a 'x", "is a quote left open?"),
+        (f"SELECT a.id {JOINED}; SELECT 1", "several statements"),
+        ("", "is empty"),
+    ],
+)  # fmt: skip
+def test_refused(sql: str, words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        plan_view(View.sql(sql), CATALOG)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (
+            View.of("a").join("b", on="a.k = b.k").where("a.x ) OR (a.x"),
+            "syntax error in where('a.x ) OR (a.x')",
+        ),
+        (View.of("a").join("b", on="a.k ="), "syntax error in join(on='a.k =')"),
+        (View.of("a, c").join("b", on="a.k = b.k"), "table 'a, c' is more than one"),
+        (View.of("a").join("b", on="a.k = b.k").select("a.id, b.id AS i"), "pass each in its own call"),
+        (View.of("a").join("b", on="a.k = b.k").where("a.x = 1 LIMIT 3"), "LIMIT is not supported yet"),
+        (View(), "the view is empty"),
+    ],
+)
+def test_a_fragment_cannot_leave_its_clause(view: View, words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        plan_view(view, CATALOG)
+    assert words in str(refused.value)
