@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session for the whole run, result files, and how long Hypothesis searches."""
+"""What all tests share: one Spark session for the whole run, result files, how long Hypothesis searches."""
 
 import os
 from collections.abc import Iterator, Sequence

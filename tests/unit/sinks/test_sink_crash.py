@@ -192,7 +192,7 @@ for sequence in range(sink.last_committed(TASKS.query_id) + 1, 100_000):
 @pytest.mark.parametrize("sink_format", FORMATS)
 def test_kill_9_in_a_loop_of_commits(tasks: Any, sink_format: str, tmp_path: Path) -> None:
     root = str(tmp_path / "out")
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     reported = -1
     for delay_seconds in (0.0, 0.001, 0.004):
         writer = subprocess.Popen(
