@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from spillway.errors import JobError
+from spillway.policy.spill import NO_SPILL, SPILL_POLICIES
 
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 UNTIL = ("exhausted", "forever")
@@ -28,6 +29,10 @@ class RunConfig:
     """Input rows of one processor in one epoch; a larger batch is split into several epochs."""
     epoch_results: int = 4_000_000
     """Result rows of one processor in one epoch; one hot key cannot produce more at a time."""
+    spill: str = "least-productive"
+    """Which groups leave memory first; "none": stop with an error instead."""
+    spill_share: float = 0.3
+    """How much of a processor's state one spill frees."""
     tier: str | None = None
     """Directory of the memory tier; None: a tmpfs if there is one with room, else the system's temporary."""
 
@@ -42,6 +47,11 @@ class RunConfig:
                 f"[run] processors = {self.processors} is more than groups = {self.groups}: "
                 "a processor without a group has nothing to do; raise groups"
             )
+        if not 0 < self.spill_share <= 1:
+            raise JobError(f"[run] spill_share = {self.spill_share}: must be above 0 and at most 1")
+        if self.spill not in (NO_SPILL, *SPILL_POLICIES):
+            known = ", ".join((*SPILL_POLICIES, NO_SPILL))
+            raise JobError(f'[run] spill = "{self.spill}": must be one of {known}')
         if self.until not in UNTIL:
             raise JobError(f'[run] until = "{self.until}": must be one of {", ".join(UNTIL)}')
 

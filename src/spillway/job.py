@@ -19,7 +19,7 @@ _TABLES = ("view", "sources", "run", "sink", "spark")
 _VIEW_KEYS = ("sql", "file")
 _SOURCE_KEYS = ("format", "path", "schema", "options")
 _SINK_KEYS = ("format", "path", "options")
-_RUN_TYPES: Mapping[str, type] = {
+_RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "processors": int,
     "groups": int,
     "checkpoint": str,
@@ -27,6 +27,8 @@ _RUN_TYPES: Mapping[str, type] = {
     "trigger": str,
     "epoch_rows": int,
     "epoch_results": int,
+    "spill": str,
+    "spill_share": (float, int),
     "tier": str,
 }
 
@@ -189,5 +191,5 @@ def _setting(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _kind(kind: type) -> str:
-    return "a whole number" if kind is int else "a text"
+def _kind(kind: type | tuple[type, ...]) -> str:
+    return "a text" if kind is str else "a whole number" if kind is int else "a number"

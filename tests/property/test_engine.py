@@ -13,13 +13,33 @@ from hypothesis import strategies as st
 
 from spillway.manager.engine import Engine, EngineConfig
 from spillway.manager.journal import Journal
+from spillway.manager.spill import Spill
+from spillway.model.group_set import group_set
 from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
+from spillway.state.manifest import Manifest
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.reference import join
 from spillway.state.storage import Storage
 from spillway.testing import ListSink, LocalCluster
+
+
+class ScriptedSpills:
+    """Ends the generations of scripted groups before each epoch, whatever the memory."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+
+    def decide(self, manifest: Manifest, resident_bytes: dict[int, int]) -> list[Spill]:
+        chosen = self.script.pop() if self.script else 0
+        groups = [g for g, state in manifest.groups.items() if state.rows]
+        mask = group_set(g for g in groups if chosen >> g & 1) & ~manifest.unfinished_groups
+        return [Spill(0, mask, 1, 1, "scripted")] if mask else []
+
+    def observe(self, group_results: dict[int, int]) -> None:
+        pass
+
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -63,8 +83,13 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
             results=draw(st.sampled_from([1, 2, 3, 7, 50, 10_000])),
             chunk_rows=draw(st.integers(1, 5)),
             block_rows=draw(st.integers(1, 6)),
+            gather_rows=draw(st.sampled_from([1, 4, 1000])),
+            round_bytes=draw(st.sampled_from([64, 400, 1 << 40, 1 << 40])),
+            state_bytes=draw(st.sampled_from([9000, 1 << 62, 1 << 62])),
         ),
         "fanout": draw(st.integers(2, 4)),
+        "spills": draw(st.lists(st.integers(0, 255), max_size=8)),
+        "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "forget": draw(st.booleans()),
     }
 
@@ -92,6 +117,8 @@ def check(history: dict[str, Any], directory: Path) -> None:
         batches.append(wire(tagged, history["collide"]) if tagged else None)
     sizes = [min(size, history["groups"]) for size in history["processors"]]
     batch_id = 0
+    spills = ScriptedSpills(list(history["spills"]))
+    cleanups = list(history["cleanups"])
     for restart, processors in enumerate(sizes):
         config = EngineConfig(
             processors=processors,
@@ -101,17 +128,28 @@ def check(history: dict[str, Any], directory: Path) -> None:
             compaction=CompactionLimits(fanout=history["fanout"]),
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+        engine._spill = spills  # type: ignore[assignment]
         last = restart == len(sizes) - 1
         stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
         while batch_id < stop:
+            while engine.has_begun_cleanup:
+                engine.run_cleanup_epoch(LocalCluster(plan), begun_only=True)
             engine.run_epoch(LocalCluster(plan, batches[batch_id]), batch_id)
             assert engine.has_taken(batch_id)
             batch_id += 1
             if history["forget"]:
                 shutil.rmtree(directory / "tier", ignore_errors=True)
+            for _ in range(cleanups.pop() if cleanups else 0):
+                if engine.has_cleanup:
+                    engine.run_cleanup_epoch(LocalCluster(plan))
+        while last and engine.has_begun_cleanup:
+            engine.run_cleanup_epoch(LocalCluster(plan), begun_only=True)
         while last and engine.has_pending:
             engine.run_epoch(LocalCluster(plan), None)
+        while last and engine.has_cleanup:
+            engine.run_cleanup_epoch(LocalCluster(plan))
     wanted = Counter(tuple(row["id"] for row in rows) for rows in join(expected, lambda _, row: row["k"]))
     assert Counter(sink.rows()) == wanted
-    assert engine.manifest.counters.results_runtime == sum(wanted.values())
+    counters = engine.manifest.counters
+    assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
     assert engine.manifest.counters.input_rows == sum(len(rows) for rows in expected)

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from spillway.cli.bench import bench
+from spillway.cli.cleanup import cleanup
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.output import print_json, say
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(explain)
 app.command()(demo)
+app.command()(cleanup)
 app.add_typer(bench, name="bench")
 
 

@@ -22,21 +22,25 @@ def run(
 ) -> None:
     """Run the view of a job file."""
     parsed = read_job(job)
-    summary = run_job(parsed)
+    show(run_job(parsed), parsed, json=json)
+
+
+def show(summary: dict[str, Any], job: Job, *, json: bool) -> None:
     if json:
         print_json(summary)
         return
     say(describe(summary))
-    if parsed.sink.path is not None:
-        say(f"results: {parsed.sink.path} ({parsed.sink.format})")
+    if job.sink.path is not None:
+        say(f"results: {job.sink.path} ({job.sink.format})")
 
 
-def run_job(job: Job) -> dict[str, Any]:
+def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
     """Run a job to its end, with progress; an interrupt stops it after the current epoch."""
     from spillway.spark.view_session import Session  # imports Spark, which other commands do not need
 
     with ProgressLine() as line, Session(settings=job.spark) as session:
-        query = session.run_job(job, listener=line.epoch)
+        start = session.cleanup_job if cleanup_only else session.run_job
+        query = start(job, listener=line.epoch)
         if job.run.memory_bytes is not None and not query.budget_is_hard:
             say("note: no tmpfs with enough room on this host, so the memory budget is not hard")
         with _interruptible(query):

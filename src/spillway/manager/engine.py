@@ -10,21 +10,37 @@ The engine knows no Spark. It is driven by whoever brings input: Spark's foreach
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Protocol
 
 from spillway.errors import StateError
+from spillway.manager.budget import Budget
+from spillway.manager.cleanup import begun_batches, new_batches, shared_out
 from spillway.manager.journal import Journal
-from spillway.model.group_set import group_set
+from spillway.manager.spill import Spill, SpillManager
+from spillway.model.group_set import GroupSet, group_set, members
 from spillway.state.compaction import CompactionLimits, choose_merges
 from spillway.state.manifest import Counters, EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.operator import JoinOperator
-from spillway.state.orders import Limits, Orders, Report
+from spillway.state.orders import CleanupBatch, Limits, Orders, Report
 from spillway.state.storage import Storage
 
 Files = tuple[tuple[str, int, int], ...]
 Execute = Callable[[Sequence[Orders]], Sequence[Report]]
 """Runs one epoch: gives every processor its orders and its input, returns their reports."""
+
+
+ROOM_SHARE = 0.5
+"""Clean-up at run time waits until state is below this share of what the budget allows it."""
+
+
+class Cleaning(Enum):
+    """What an epoch cleans up."""
+
+    NONE = "none"
+    BEGUN = "begun"
+    ALL = "all"
 
 
 class ResultSink(Protocol):
@@ -48,6 +64,9 @@ class EngineConfig:
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     run_compression: str | None = None
     result_compression: str = "snappy"
+    budget: Budget | None = None
+    spill: str = "least-productive"
+    spill_share: float = 0.3
 
 
 class Engine:
@@ -67,6 +86,9 @@ class Engine:
         self._sink = sink
         self._journal = journal
         self._log = ManifestLog(storage)
+        self._spill = SpillManager(config.budget, config.spill, config.spill_share)
+        self._resident: dict[int, int] = {}
+        self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
         self.manifest = self._recover()
 
@@ -96,8 +118,37 @@ class Engine:
 
     def run_epoch(self, execute: Execute, batch_id: int | None) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry."""
+        if self.has_begun_cleanup:
+            raise StateError("the clean-up of a group is half done; finish it before the next epoch")
+        return self._run(execute, batch_id, Cleaning.NONE)
+
+    @property
+    def has_cleanup(self) -> bool:
+        """Whether results between generations are missing."""
+        return self.manifest.split_groups != 0
+
+    @property
+    def has_begun_cleanup(self) -> bool:
+        """Whether the clean-up of a group is half done; then no input may be taken before it is through."""
+        return bool(self.manifest.cursors)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether every processor's state is small enough for clean-up to be worth its time now."""
+        budget = self.config.budget
+        return budget is not None and all(
+            resident <= budget.state_bytes * ROOM_SHARE for resident in self._resident.values()
+        )
+
+    def run_cleanup_epoch(self, execute: Execute, *, begun_only: bool = False) -> dict[str, Any]:
+        """One epoch without input that produces missing results. Returns the journal entry."""
+        return self._run(execute, None, Cleaning.BEGUN if begun_only else Cleaning.ALL)
+
+    def _run(self, execute: Execute, batch_id: int | None, cleaning: Cleaning) -> dict[str, Any]:
+        clean = cleaning is not Cleaning.NONE
         started, wall = time.perf_counter(), time.time()
-        orders = self._orders()
+        spills = [] if clean else self._spill.decide(self.manifest, self._resident)
+        orders = self._orders(spills, cleaning)
         ordered = time.perf_counter()
         reports = sorted(execute(orders), key=lambda report: report.processor)
         if [report.processor for report in reports] != list(range(self.config.processors)):
@@ -108,14 +159,19 @@ class Engine:
             )
         executed = time.perf_counter()
         before = self.manifest
-        record = self._record(orders[0].sequence, batch_id, reports)
+        record = self._record(orders[0].sequence, batch_id, reports, spills, clean=clean)
         self.manifest = self._log.commit(before, record)
         self._committed_placement = self.manifest.placement
         committed = time.perf_counter()
         self._sink.commit_files(record.sequence, record.files)
         sunk = time.perf_counter()
+        self._resident = {report.processor: report.resident_bytes for report in reports}
+        self._free = record.cleaned
+        self._spill.observe({group: counts[2] for group, counts in record.grown.items()})
         entry = _entry(record, self.manifest, reports) | {
+            "kind": "cleanup" if clean else "epoch",
             "time": wall,
+            "spills": [_spill_entry(spill) for spill in spills],
             "seconds": {
                 "order": ordered - started,
                 "execute": executed - ordered,
@@ -127,32 +183,55 @@ class Engine:
         self._journal.append(entry)
         return entry
 
-    def _orders(self) -> list[Orders]:
+    def _orders(self, spills: Sequence[Spill], cleaning: Cleaning) -> list[Orders]:
         config, manifest = self.config, self.manifest
+        inputs = len(self.operator.inputs)
+        budget = config.budget
+        limits = config.limits if budget is None else budget.limits(config.limits, inputs)
+        compaction = config.compaction if budget is None else budget.compaction(config.compaction)
+        part_bytes = None if budget is None else budget.working_bytes
+        batches = shared_out(self._batches(cleaning, part_bytes), config.processors)
+        spilled = _all(spills)
         runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
         orders = []
         for processor in range(config.processors):
             groups = group_set(g for g, owner in enumerate(manifest.placement) if owner == processor)
-            mine = tuple(replace(run, live=run.live & groups) for run in runs if run.live & groups)
+            live = groups & ~spilled
+            mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             orders.append(
                 Orders(
                     sequence=manifest.sequence + 1,
                     processor=processor,
                     groups=groups,
                     runs=mine,
-                    merges=choose_merges(mine, len(self.operator.inputs), config.compaction),
+                    merges=choose_merges(mine, inputs, compaction),
                     pending=manifest.pending.get(processor, ()),
-                    limits=config.limits,
+                    limits=limits,
                     state=self._storage.root,
                     tier=f"{config.tier}/{self._log.token:06d}/{processor:04d}",
                     staging=self._sink.staging,
                     run_compression=config.run_compression,
                     result_compression=config.result_compression,
+                    free=(spilled | self._free) & groups,
+                    cleanup=batches[processor],
+                    clean=cleaning is not Cleaning.NONE,
                 )
             )
         return orders
 
-    def _record(self, sequence: int, batch_id: int | None, reports: Sequence[Report]) -> EpochRecord:
+    def _record(
+        self,
+        sequence: int,
+        batch_id: int | None,
+        reports: Sequence[Report],
+        spills: Sequence[Spill],
+        *,
+        clean: bool,
+    ) -> EpochRecord:
+        results = sum(report.results for report in reports)
+        cleaned = 0
+        for report in reports:
+            cleaned |= report.cleaned
         return EpochRecord(
             sequence=sequence,
             token=self._log.token,
@@ -163,13 +242,61 @@ class Engine:
             files=tuple(file for report in reports for file in report.files),
             counters=Counters(
                 input_rows=sum(report.input_rows for report in reports),
-                results_runtime=sum(report.results for report in reports),
+                results_runtime=0 if clean else results,
+                results_cleanup=results if clean else 0,
                 epochs=1,
+                spills=len(spills),
             ),
             placement=None
             if self.manifest.placement == self._committed_placement
             else self.manifest.placement,
+            spilled=_all(spills),
+            grown={} if clean else _grown(reports),
+            cursors=tuple(cursor for report in reports for cursor in report.cursors)
+            if clean
+            else self.manifest.cursors,
+            cleaned=cleaned,
         )
+
+    def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
+        if cleaning is Cleaning.NONE:
+            return []
+        batches = begun_batches(self.manifest)
+        if cleaning is Cleaning.ALL:
+            begun = 0
+            for batch in batches:
+                begun |= batch.cursor.groups
+            batches += new_batches(self.manifest, self.manifest.split_groups & ~begun, batch_bytes)
+        return batches
+
+
+def _all(spills: Sequence[Spill]) -> GroupSet:
+    groups = 0
+    for spill in spills:
+        groups |= spill.groups
+    return groups
+
+
+def _grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
+    return {
+        group: (
+            report.group_rows.get(group, 0),
+            report.group_bytes.get(group, 0),
+            report.group_results.get(group, 0),
+        )
+        for report in reports
+        for group in sorted(set(report.group_rows) | set(report.group_results))
+    }
+
+
+def _spill_entry(spill: Spill) -> dict[str, Any]:
+    return {
+        "processor": spill.processor,
+        "groups": list(members(spill.groups)),
+        "bytes": spill.bytes,
+        "resident_bytes": spill.resident_bytes,
+        "reason": spill.reason,
+    }
 
 
 def _replaced(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
@@ -185,11 +312,10 @@ def _replaced(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
 
 def _entry(record: EpochRecord, manifest: Manifest, reports: Sequence[Report]) -> dict[str, Any]:
     return {
-        "kind": "epoch",
         "sequence": record.sequence,
         "batch_id": record.batch_id,
         "input_rows": record.counters.input_rows,
-        "results": record.counters.results_runtime,
+        "results": record.counters.results_runtime + record.counters.results_cleanup,
         "pending_rows": manifest.pending_rows,
         "runs": len(manifest.runs),
         "processors": [
@@ -201,6 +327,8 @@ def _entry(record: EpochRecord, manifest: Manifest, reports: Sequence[Report]) -
                 "probed_rows": report.probed_rows,
                 "results": report.results,
                 "resident_bytes": report.resident_bytes,
+                "peak_bytes": report.peak_bytes,
+                "freed_bytes": report.freed_bytes,
                 "loaded_bytes": report.loaded_bytes,
                 "busy_seconds": round(report.busy_seconds, 4),
                 "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},

@@ -31,23 +31,25 @@ class Query:
         self,
         query_id: str,
         engine: Engine,
-        writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter],
+        writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter] | None,
         epoch: SparkEpoch,
         anchor: Anchor | None,
         close: Callable[[], None],
         *,
         budget_is_hard: bool,
+        clean_at_end: bool,
         listener: Listener | None = None,
     ) -> None:
         self.id = query_id
         self.budget_is_hard = budget_is_hard
+        self._clean_at_end = clean_at_end
         self._engine = engine
         self._epoch = epoch
         self._anchor = anchor
         self._close = close
         self._listener = listener
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
-        self._peak: dict[int, int] = {}
+        self._peak: dict[int, tuple[int, int]] = {}
         self._error: SpillwayError | None = None
         self._stopping = threading.Event()
         self._one_epoch = threading.Lock()
@@ -100,6 +102,12 @@ class Query:
                 self._stream.stop()
         self._thread.join()
 
+    def cleanup(self) -> None:
+        """Produce all results that are missing between generations, now; input waits meanwhile."""
+        while self._engine.has_cleanup and not self._stopping.is_set():
+            with self._one_epoch:
+                self._clean(begun_only=False)
+
     def summary(self) -> dict[str, Any]:
         """Totals of the query over all its restarts, and the time and memory of this run."""
         counters = self._engine.manifest.counters
@@ -114,19 +122,22 @@ class Query:
             "relocations": counters.relocations,
             "pending_rows": self._engine.manifest.pending_rows,
             "seconds": round(elapsed, 3),
-            "resident_bytes_peak": [self._peak[processor] for processor in sorted(self._peak)],
+            "resident_bytes_peak": [self._peak[processor][0] for processor in sorted(self._peak)],
+            "memory_bytes_peak": [self._peak[processor][1] for processor in sorted(self._peak)],
             "budget_is_hard": self.budget_is_hard,
         }
 
     def _work(self) -> None:
         try:
             self._drain()
-            if not self._stopping.is_set():
+            if self._writer is not None and not self._stopping.is_set():
                 self._stream = self._writer(self._on_batch).start()
                 if self._stopping.is_set():
                     self._stream.stop()
                 self._stream.awaitTermination()
                 self._drain()
+            if self._clean_at_end:
+                self.cleanup()
         except Exception as error:
             if self._error is None and not self._stopping.is_set():
                 self._error = as_spillway_error(error) or SpillwayError(first_cause(error))
@@ -142,6 +153,9 @@ class Query:
             return
         self._run_epoch(batch, batch_id)
         self._drain()
+        if self._engine.has_cleanup and self._engine.has_room and not self._stopping.is_set():
+            with self._one_epoch:
+                self._clean(begun_only=False)
 
     def _drain(self) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop."""
@@ -150,18 +164,23 @@ class Query:
 
     def _run_epoch(self, batch: DataFrame | None, batch_id: int | None) -> None:
         with self._one_epoch:
-            execute = SparkEpoch(
-                self._epoch.spark,
-                self._epoch.operator,
-                self._engine.manifest.placement,
-                self._anchor,
-                batch,
-            )
-            entry = self._engine.run_epoch(execute, batch_id)
+            while self._engine.has_begun_cleanup:
+                self._clean(begun_only=True)
+            self._note(self._engine.run_epoch(self._execute(batch), batch_id))
+
+    def _clean(self, *, begun_only: bool) -> None:
+        self._note(self._engine.run_cleanup_epoch(self._execute(None), begun_only=begun_only))
+
+    def _execute(self, batch: DataFrame | None) -> SparkEpoch:
+        placement = self._engine.manifest.placement
+        return SparkEpoch(self._epoch.spark, self._epoch.operator, placement, self._anchor, batch)
+
+    def _note(self, entry: dict[str, Any]) -> None:
         self._recent.append(self._progress(entry))
         for one in entry["processors"]:
             number = one["processor"]
-            self._peak[number] = max(self._peak.get(number, 0), one["resident_bytes"])
+            resident, peak = self._peak.get(number, (0, 0))
+            self._peak[number] = (max(resident, one["resident_bytes"]), max(peak, one["peak_bytes"]))
         if self._listener is not None:
             self._listener(entry)
 

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spillway.config import RunConfig
 from spillway.errors import SourceError, ViewError
 from spillway.job import Job, SinkSpec, SourceSpec, read_job
+from spillway.manager.budget import Budget
 from spillway.manager.checkpoint import Checkpoint, Identity
 from spillway.manager.engine import Engine, EngineConfig
 from spillway.manager.journal import FILE_NAME, Journal
@@ -76,6 +77,12 @@ class Session:
         parsed = job if isinstance(job, Job) else read_job(job)
         return self._start(parsed.view, parsed.sources, parsed.run, parsed.sink, None, listener)
 
+    def cleanup_job(self, job: Job | str | Path, *, listener: Listener | None = None) -> Query:
+        """Take no input: only drain what is pending and produce all missing results of a stopped job."""
+        parsed = job if isinstance(job, Job) else read_job(job)
+        view, sources = parsed.view, parsed.sources
+        return self._start(view, sources, parsed.run, parsed.sink, None, listener, stream=False)
+
     def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[JoinPlan, Wire]:
         """The plan of a view, bound to the sources' types; nothing is started."""
         frames = {
@@ -110,6 +117,8 @@ class Session:
         sink_spec: SinkSpec,
         function: UserFunction | None,
         listener: Listener | None,
+        *,
+        stream: bool = True,
     ) -> Query:
         plan, wire = self.plan(view, sources, config.groups)
         sink = open_sink(
@@ -134,6 +143,9 @@ class Session:
                     groups=config.groups,
                     tier=opened.tier.path,
                     limits=Limits(rows=config.epoch_rows, results=config.epoch_results),
+                    budget=None if config.memory_bytes is None else Budget(config.memory_bytes),
+                    spill=config.spill,
+                    spill_share=config.spill_share,
                 ),
                 operator,
                 opened.checkpoint.query_id,
@@ -145,11 +157,12 @@ class Session:
             return Query(
                 opened.checkpoint.query_id,
                 engine,
-                self._writer(wire.stream, config),
+                self._writer(wire.stream, config) if stream else None,
                 SparkEpoch(self.spark, operator, engine.manifest.placement, anchor),
                 anchor,
                 opened.close,
                 budget_is_hard=opened.tier.in_memory,
+                clean_at_end=config.until == "exhausted" or not stream,
                 listener=listener,
             )
         except BaseException:

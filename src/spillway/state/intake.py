@@ -1,69 +1,108 @@
-"""From shuffled batches to the deltas of one epoch.
+"""From pending files and shuffled batches to the deltas of one epoch.
 
 A batch on the wire mixes the inputs: a tag, the hash, and slots that inputs share by type. Intake splits it
-by tag. Up to a quota of rows becomes deltas, sorted by hash; what exceeds it is parked as it streams by, so
-a batch of any size passes through bounded memory and is probed in later epochs.
+by tag. It hands out rounds: deltas sorted by hash, each round as large as memory allows, until the epoch's
+quota of rows is used up. What is left is parked as it streams by, so a batch of any size passes through
+bounded memory and is probed in later epochs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
+from spillway.state.orders import Limits
 from spillway.state.pending import Pending, PendingWriter, read_pending
 from spillway.state.segment import Segment, concat, rows_only, sorted_segment, take
 from spillway.state.storage import Storage
 
+Deltas = list[Segment | None]
+"""Rows per input in hash order; None where there are none."""
+
+PENDING_EXPANSION = 4
+"""Pending files are compressed; a row is assumed to take up to this many times its share of the file."""
+
 
 class Intake:
-    """Collects the rows of one epoch of one processor."""
+    """The input of one epoch of one processor, in rounds."""
 
-    def __init__(self, operator: JoinOperator, quota_rows: int) -> None:
+    def __init__(
+        self,
+        operator: JoinOperator,
+        limits: Limits,
+        storage: Storage,
+        queue: tuple[Pending, ...],
+        batches: Iterable[pa.RecordBatch],
+    ) -> None:
         self._operator = operator
-        self._left = quota_rows
-        self._parts: list[list[Segment]] = [[] for _ in operator.inputs]
+        self._round_bytes = limits.round_bytes
+        self._rows_left = limits.rows
+        self._storage = storage
+        self._queue = list(queue)
+        self._batches = self._counted(batches)
+        self._rest: pa.RecordBatch | None = None
+        """What an earlier round left of the batch that it cut."""
         self.input_rows = 0
 
-    @property
-    def rows_left(self) -> int:
-        return self._left
+    def round(self) -> Deltas | None:
+        """The next deltas, or None when the quota or the input is used up."""
+        room = _Room(self._rows_left, self._round_bytes)
+        parts: list[list[Segment]] = [[] for _ in self._operator.inputs]
+        self._drain(room, parts)
+        if not self._queue:
+            self._receive(room, parts)
+        self._rows_left -= room.taken
+        return [_gathered(of_input) for of_input in parts] if room.taken else None
 
-    def drain(self, storage: Storage, queue: tuple[Pending, ...]) -> int:
-        """Take pending rows up to the quota; returns how many rows of the queue that consumed."""
-        consumed = 0
-        for entry in queue:
-            if self._left <= 0:
-                break
-            rows, segment = read_pending(storage, entry, self._operator.groups, self._left)
-            self._parts[entry.input].append(segment)
-            self._left -= segment.rows
-            consumed += rows
+    def park(self, writers: list[PendingWriter]) -> tuple[Pending, ...]:
+        """Write all further arriving rows to pending files; returns what the queue still holds."""
+        for batch in self._remaining():
+            for writer, rows in zip(writers, self._split(batch), strict=True):
+                writer.write(rows)
+        return tuple(self._queue)
+
+    def _drain(self, room: "_Room", parts: list[list[Segment]]) -> None:
+        while self._queue:
+            entry = self._queue[0]
+            limit = room.fitting(entry.rows_left, entry.bytes * PENDING_EXPANSION // entry.rows)
+            if not limit:
+                return
+            rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
+            parts[entry.input].append(segment)
+            room.take(rows, segment.nbytes)
             if rows < entry.rows_left:
-                break
-        return consumed
+                self._queue[0] = entry.after(rows)
+                return
+            self._queue.pop(0)
 
-    def receive(self, batches: Iterable[pa.RecordBatch], overflow: list[PendingWriter]) -> None:
-        """Take arriving rows up to the quota and park the others."""
+    def _receive(self, room: "_Room", parts: list[list[Segment]]) -> None:
         taken: list[pa.RecordBatch] = []
-        for batch in batches:
-            self.input_rows += batch.num_rows
-            fits = min(max(self._left, 0), batch.num_rows)
+        for batch in self._remaining():
+            row_bytes = -(-batch.nbytes // max(1, batch.num_rows))
+            fits = room.fitting(batch.num_rows, row_bytes)
             if fits:
                 taken.append(batch.slice(0, fits))
-                self._left -= fits
+                room.take(fits, fits * row_bytes)
             if fits < batch.num_rows:
-                for writer, rows in zip(overflow, self._split(batch.slice(fits)), strict=True):
-                    writer.write(rows)
+                self._rest = batch.slice(fits)
+                break
         if taken:
-            whole = pa.Table.from_batches(taken).combine_chunks().to_batches()
-            for batch in whole:
-                for parts, rows in zip(self._parts, self._split(batch), strict=True):
-                    parts.append(rows)
+            for batch in pa.Table.from_batches(taken).combine_chunks().to_batches():
+                for of_input, rows in zip(parts, self._split(batch), strict=True):
+                    of_input.append(rows)
 
-    def deltas(self) -> list[Segment | None]:
-        """The collected rows per input in hash order; None where there are none."""
-        return [_gathered(parts) for parts in self._parts]
+    def _remaining(self) -> Iterator[pa.RecordBatch]:
+        if self._rest is not None:
+            rest, self._rest = self._rest, None
+            yield rest
+        yield from self._batches
+
+    def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.input_rows += batch.num_rows
+            yield batch
 
     def _split(self, batch: pa.RecordBatch) -> list[Segment]:
         tags = batch.column(TAG_COLUMN).to_numpy()
@@ -74,6 +113,25 @@ class Intake:
             rows = rows[np.argsort(hashes[rows], kind="stable")]
             pieces.append(Segment(hashes[rows], take(_columns(batch, wire), rows)))
         return pieces
+
+
+@dataclass(slots=True)
+class _Room:
+    """What is left of one round."""
+
+    rows: int
+    bytes: int
+    taken: int = field(default=0)
+
+    def fitting(self, rows: int, row_bytes: int) -> int:
+        """How many of so many rows of this size fit; the first row of a round always does."""
+        fits = max(0, min(rows, self.rows, self.bytes // max(1, row_bytes)))
+        return 1 if not fits and not self.taken and min(rows, self.rows) > 0 else fits
+
+    def take(self, rows: int, size: int) -> None:
+        self.rows -= rows
+        self.bytes -= size
+        self.taken += rows
 
 
 def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:

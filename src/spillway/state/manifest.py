@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spillway.errors import StateError
-from spillway.model.group_set import GroupSet, from_hex, to_hex
+from spillway.model.group_set import GroupSet, from_hex, group_set, members, to_hex
+from spillway.state.cursor import Cursor
+from spillway.state.group_state import GroupState
 from spillway.state.pending import Pending
 from spillway.state.run import Run
 
@@ -65,6 +67,14 @@ class EpochRecord:
     counters: Counters
     placement: tuple[int, ...] | None = None
     """The processor of each group, if it changes with this epoch."""
+    spilled: GroupSet = 0
+    """Groups whose generation ended before this epoch."""
+    grown: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Per group that had input or results: rows, bytes, results."""
+    cursors: tuple[Cursor, ...] = ()
+    """Batches of groups whose clean-up is under way after this epoch."""
+    cleaned: GroupSet = 0
+    """Groups whose clean-up was finished by this epoch; all their rows are one generation on disk now."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -77,6 +87,10 @@ class EpochRecord:
             "files": [list(file) for file in self.files],
             "counters": self.counters.to_json(),
             "placement": None if self.placement is None else list(self.placement),
+            "spilled": to_hex(self.spilled),
+            "grown": {str(group): list(counts) for group, counts in self.grown.items()},
+            "cursors": [cursor.to_json() for cursor in self.cursors],
+            "cleaned": to_hex(self.cleaned),
         }
 
     @staticmethod
@@ -91,6 +105,10 @@ class EpochRecord:
             files=tuple((name, rows, size) for name, rows, size in body["files"]),
             counters=Counters(*body["counters"]),
             placement=None if body["placement"] is None else tuple(body["placement"]),
+            spilled=from_hex(body["spilled"]),
+            grown={int(group): (rows, size, out) for group, (rows, size, out) in body["grown"].items()},
+            cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
+            cleaned=from_hex(body["cleaned"]),
         )
 
 
@@ -104,15 +122,19 @@ class Manifest:
     runs: Mapping[str, Run] = field(default_factory=dict)
     pending: Mapping[int, tuple[Pending, ...]] = field(default_factory=dict)
     counters: Counters = Counters()
+    groups: Mapping[int, GroupState] = field(default_factory=dict)
+    """Groups that ever had rows."""
+    cursors: tuple[Cursor, ...] = ()
 
     def apply(self, record: EpochRecord) -> "Manifest":
         if record.sequence != self.sequence + 1:
             raise StateError(f"epoch {record.sequence} cannot follow epoch {self.sequence} in the manifest")
-        runs = dict(self.runs)
+        runs = {name: _spilled(run, record.spilled) for name, run in self.runs.items()}
         for name, groups in record.replaced:
             runs[name] = replace(runs[name], live=runs[name].live & ~groups)
         for run in record.added:
             runs[run.name] = run
+        runs = {name: _spilled(run, record.cleaned) for name, run in runs.items()}
         return Manifest(
             sequence=record.sequence,
             batch_id=self.batch_id if record.batch_id is None else record.batch_id,
@@ -120,7 +142,36 @@ class Manifest:
             runs={name: run for name, run in runs.items() if run.live or run.spilled},
             pending={processor: queue for processor, queue in record.pending.items() if queue},
             counters=self.counters.plus(record.counters),
+            groups=self._groups_after(record),
+            cursors=record.cursors,
         )
+
+    def _groups_after(self, record: EpochRecord) -> dict[int, GroupState]:
+        groups = dict(self.groups)
+        for group in members(record.spilled):
+            groups[group] = groups.get(group, GroupState()).spilled(record.sequence)
+        for group, counts in record.grown.items():
+            groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).grown(
+                record.sequence, *counts
+            )
+        for group in members(record.cleaned):
+            groups[group] = groups[group].cleaned(record.sequence)
+        return groups
+
+    @property
+    def unfinished_groups(self) -> GroupSet:
+        """Groups inside a row of which a probe has stopped: their generation must not end before."""
+        groups = 0
+        for queue in self.pending.values():
+            for entry in queue:
+                groups |= entry.groups if entry.emitted else 0
+        return groups
+
+    @property
+    def split_groups(self) -> GroupSet:
+        """Groups with several generations, between which results are missing and can be produced now."""
+        split = (group for group, state in self.groups.items() if len(state.ended) + (state.rows > 0) > 1)
+        return group_set(split) & ~self.unfinished_groups
 
     def files(self) -> set[str]:
         """The state files that this manifest refers to."""
@@ -138,6 +189,8 @@ class Manifest:
             "runs": [run.to_json() for run in self.runs.values()],
             "pending": _pending_to_json(self.pending),
             "counters": self.counters.to_json(),
+            "groups": {str(group): state.to_json() for group, state in self.groups.items()},
+            "cursors": [cursor.to_json() for cursor in self.cursors],
         }
 
     @staticmethod
@@ -150,7 +203,14 @@ class Manifest:
             runs={run.name: run for run in runs},
             pending=_pending_from_json(body["pending"]),
             counters=Counters(*body["counters"]),
+            groups={int(group): GroupState.from_json(fields) for group, fields in body["groups"].items()},
+            cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
         )
+
+
+def _spilled(run: Run, groups: GroupSet) -> Run:
+    ended = run.live & groups
+    return replace(run, live=run.live & ~ended, spilled=run.spilled | ended) if ended else run
 
 
 def _pending_to_json(pending: Mapping[int, tuple[Pending, ...]]) -> dict[str, Any]:

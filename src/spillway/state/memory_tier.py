@@ -4,8 +4,9 @@ An image is an uncompressed copy of the slices of one run that a processor serve
 host maps it without copying. Images are only a cache: the directory is named by the driver's token, whatever
 is missing is read from the durable runs, and whatever the orders do not name is removed.
 
-Invariant: an image is complete under its name (written aside, then renamed), and its metadata says which
-groups it has, so a lost or half-loaded tier can never change an answer.
+Invariant: an image is complete under its name (written aside, then renamed); its metadata says which groups
+it has, and a note beside it, written before anything is freed, which of them it has no more. So a lost or
+half-loaded tier can never change an answer.
 """
 
 import os
@@ -16,13 +17,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from spillway.model.group_set import GroupSet, from_hex, to_hex
-from spillway.state.group import flags
+from spillway.model.group_set import GroupSet, from_hex, members, to_hex
+from spillway.state.group import cut, flags
+from spillway.state.punch import dead_ranges, punch
 from spillway.state.run import Run, decode, read_run, write_segment
 from spillway.state.segment import Segment
 from spillway.state.storage import Storage
 
-SUFFIX = ".image"
+IMAGE = ".image"
+FREED = ".freed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class MemoryTier:
         """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
         segments = []
         missing = wanted
-        for path in self._paths(run):
+        for path in self._images(run):
             image, contained = self._open(path)
             used = contained & missing
             if used:
@@ -53,7 +56,7 @@ class MemoryTier:
         """Keep the segment as an image of the run, and give it back as mapped from there."""
         directory = Path(self.directory)
         directory.mkdir(parents=True, exist_ok=True)
-        path = directory / f"{_stem(run)}.{uuid.uuid4().hex[:8]}{SUFFIX}"
+        path = directory / f"{_stem(run)}.{uuid.uuid4().hex[:8]}{IMAGE}"
         aside = path.with_suffix(".writing")
         with pa.OSFile(str(aside), "wb") as sink:
             write_segment(sink, segment, {"groups": to_hex(contained)}, None)
@@ -61,26 +64,59 @@ class MemoryTier:
         image, _ = self._open(path)
         return Segment(image.hashes, image.columns, flags(contained, self.groups))
 
+    def free(self, groups: GroupSet) -> int:
+        """Give back the memory of these groups in all images; returns how many bytes that were."""
+        before = self.resident_bytes()
+        for path in self._images():
+            image, contained = self._open(path)
+            dead = contained & groups
+            if not dead:
+                continue
+            if dead == contained:
+                self._remove(path)
+                continue
+            path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
+            ranges = dead_ranges(cut(image.hashes, self.groups).tolist(), list(members(dead)))
+            punch(str(path), ranges, keep_columns=1)  # the hashes stay sorted
+        return before - self.resident_bytes()
+
+    def discard(self, run: Run) -> None:
+        """Remove the images of a run that another one stands for now."""
+        for path in self._images(run):
+            self._remove(path)
+
     def keep_only(self, runs: Sequence[Run]) -> None:
         """Remove the images of all other runs, and what killed attempts left half-written."""
         wanted = {_stem(run) for run in runs}
         for entry in _entries(self.directory):
-            if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith(SUFFIX):
+            if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith((IMAGE, FREED)):
                 Path(entry.path).unlink(missing_ok=True)
 
     def resident_bytes(self) -> int:
         """The memory that the images occupy, as the operating system allocates it."""
         return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
 
-    def _paths(self, run: Run) -> list[Path]:
-        prefix = _stem(run) + "."
+    def _images(self, run: Run | None = None) -> list[Path]:
+        prefix = "" if run is None else _stem(run) + "."
         found = (entry for entry in _entries(self.directory) if entry.name.startswith(prefix))
-        return sorted(Path(entry.path) for entry in found if entry.name.endswith(SUFFIX))
+        return sorted(Path(entry.path) for entry in found if entry.name.endswith(IMAGE))
 
     def _open(self, path: Path) -> tuple[Segment, GroupSet]:
         source = pa.memory_map(str(path))
         metadata = pa.ipc.open_file(source).schema.metadata
-        return decode(source, str(path)), from_hex(metadata[b"groups"].decode())
+        contained = from_hex(metadata[b"groups"].decode())
+        return decode(source, str(path)), contained & ~_freed(path)
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        path.with_suffix(FREED).unlink(missing_ok=True)
+
+
+def _freed(path: Path) -> GroupSet:
+    try:
+        return from_hex(path.with_suffix(FREED).read_text())
+    except FileNotFoundError:
+        return 0
 
 
 def _stem(run: Run) -> str:

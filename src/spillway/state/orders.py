@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 
 from spillway.model.group_set import GroupSet, from_hex, to_hex
+from spillway.state.cursor import Cursor
 from spillway.state.pending import Pending
 from spillway.state.run import Run
 
@@ -24,6 +25,24 @@ class Limits:
     """Result rows that are expanded and written at a time."""
     block_rows: int = 65_536
     """Driving rows that are matched at a time."""
+    gather_rows: int = 1_048_576
+    """Matched rows of one input that are copied side by side at a time; more are copied chunk by chunk."""
+    round_bytes: int = 1 << 62
+    """Bytes of input that are probed at a time."""
+    state_bytes: int = 1 << 62
+    """When the images take more than this, what is left of the input is parked as pending."""
+    pending_bytes: int = 16 << 20
+    """Size of one pending file, which is collected in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupBatch:
+    """The clean-up of some groups as ordered: where to go on, and their slices with their generations."""
+
+    cursor: Cursor
+    slices: tuple[tuple[Run, tuple[tuple[int, GroupSet], ...]], ...]
+    """Runs that hold rows of the groups, oldest first, with the groups of each generation in them."""
+    generations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +67,12 @@ class Orders:
     """Where result files go; None: results are only counted."""
     run_compression: str | None
     result_compression: str
+    free: GroupSet = 0
+    """Groups whose memory is given back before anything else: their generation has ended."""
+    cleanup: tuple[CleanupBatch, ...] = ()
+    """Batches of groups to clean up, in this order."""
+    clean: bool = False
+    """Whether this is a clean-up epoch, which has no other work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +97,13 @@ class Report:
     busy_seconds: float
     seconds: dict[str, float]
     group_rows: dict[int, int] = field(default_factory=dict)
+    group_bytes: dict[int, int] = field(default_factory=dict)
     group_results: dict[int, int] = field(default_factory=dict)
+    freed_bytes: int = 0
+    peak_bytes: int = 0
+    """The most memory at any moment of the step: images, and what the step needed besides them."""
+    cursors: tuple[Cursor, ...] = ()
+    cleaned: GroupSet = 0
 
     def to_json(self) -> str:
         return json.dumps(
@@ -92,7 +123,12 @@ class Report:
                 "busy_seconds": self.busy_seconds,
                 "seconds": self.seconds,
                 "group_rows": self.group_rows,
+                "group_bytes": self.group_bytes,
                 "group_results": self.group_results,
+                "freed_bytes": self.freed_bytes,
+                "peak_bytes": self.peak_bytes,
+                "cursors": [cursor.to_json() for cursor in self.cursors],
+                "cleaned": to_hex(self.cleaned),
             }
         )
 
@@ -103,6 +139,8 @@ class Report:
         body["replaced"] = tuple((name, from_hex(groups)) for name, groups in body["replaced"])
         body["pending"] = tuple(Pending.from_json(fields) for fields in body["pending"])
         body["files"] = tuple((name, rows, size) for name, rows, size in body["files"])
-        for key in ("group_rows", "group_results"):
+        for key in ("group_rows", "group_bytes", "group_results"):
             body[key] = {int(group): count for group, count in body[key].items()}
+        body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
+        body["cleaned"] = from_hex(body["cleaned"])
         return Report(**body)

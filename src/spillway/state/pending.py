@@ -18,8 +18,6 @@ from spillway.state.run import encode, read_encoded
 from spillway.state.segment import Segment, concat, take
 from spillway.state.storage import Storage
 
-FILE_BYTES = 16 << 20
-
 
 @dataclass(frozen=True, slots=True)
 class Pending:
@@ -56,11 +54,12 @@ class Pending:
 class PendingWriter:
     """Parks rows of one input in files of bounded size, so that any amount passes through little memory."""
 
-    def __init__(self, storage: Storage, stem: str, input_: int, groups: GroupSet) -> None:
+    def __init__(self, storage: Storage, stem: str, input_: int, groups: GroupSet, file_bytes: int) -> None:
         self._storage = storage
         self._stem = stem
         self._input = input_
         self._groups = groups
+        self._file_bytes = file_bytes
         self._buffered: list[Segment] = []
         self._buffered_bytes = 0
         self._written: list[Pending] = []
@@ -69,7 +68,7 @@ class PendingWriter:
         if rows.rows:
             self._buffered.append(rows)
             self._buffered_bytes += rows.nbytes
-        if self._buffered_bytes >= FILE_BYTES:
+        if self._buffered_bytes >= self._file_bytes:
             self._flush()
 
     def close(self) -> list[Pending]:

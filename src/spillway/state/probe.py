@@ -9,7 +9,8 @@ Invariant: the order of the combinations of a driving row depends only on the co
 their order, not on how the rows are cut into segments (merging is stable). So a probe may stop after any
 number of results and go on in another process.
 
-Known limit: the matched rows of all driving rows given at once are copied; callers bound the block.
+The matched rows of a block are copied once, side by side, which makes expanding them fast; where they would
+be too many (a key with very many rows) they stay where they are and only chunks are copied.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from spillway.state.segment import Segment, concat, take
 
 MAX_RESULTS_OF_ROW = 1 << 62
 """More combinations than this for one row are counted as this many; nobody will see the last one."""
+GATHER_ROWS = 1 << 20
+"""Matched rows of one input that are copied side by side for a block of driving rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,43 @@ class Matched:
         positions = self.starts[needles] + digits
         return positions if self.order is None else self.order[positions]
 
+    def column(self, column: int, rows: Int64Array) -> pa.Array:
+        return self.columns.column(column).take(pa.array(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Like `Matched`, but nothing is copied before a chunk asks for it: for keys with very many rows.
+
+    A row is numbered as if all segments lay one behind the other.
+    """
+
+    segments: tuple[pa.RecordBatch, ...]
+    offsets: Int64Array
+    """The number of the first row of each segment."""
+    lows: Int64Array
+    ends: Int64Array
+    """Per segment and needle, the matches up to and including that segment."""
+    counts: Int64Array
+
+    def rows(self, needles: Int64Array, digits: Int64Array) -> Int64Array:
+        ends = self.ends[:, needles]
+        segment = (ends <= digits).sum(axis=0)
+        before = np.where(segment > 0, ends[segment - 1, np.arange(len(needles))], 0)
+        rows: Int64Array = self.offsets[segment] + self.lows[segment, needles] + digits - before
+        return rows
+
+    def column(self, column: int, rows: Int64Array) -> pa.Array:
+        segment = np.searchsorted(self.offsets, rows, side="right") - 1
+        order = np.argsort(segment, kind="stable")
+        pieces = []
+        for number in np.unique(segment):
+            mine = rows[order[segment[order] == number]] - self.offsets[number]
+            pieces.append(self.segments[number].column(column).take(pa.array(mine)))
+        back = np.empty(len(rows), dtype=np.int64)
+        back[order] = np.arange(len(rows))
+        return pa.concat_arrays(pieces).take(pa.array(back))
+
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
@@ -54,7 +94,7 @@ class Combinations:
     """The needle (distinct hash) of each of them."""
     ends: Int64Array
     """The number of results up to and including each of them."""
-    matched: tuple[Matched | None, ...]
+    matched: tuple[Matched | Located | None, ...]
     """Per input; None for the driving one."""
     collisions: bool
     """Whether rows of different keys share a hash here, so that chunks must be verified."""
@@ -62,6 +102,13 @@ class Combinations:
     @property
     def total(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0
+
+    def position(self, results: int) -> tuple[int, int]:
+        """Where the block stands after so many results: driving rows done, and results of the next one."""
+        if results >= self.total:
+            return self.driver.rows, 0
+        index = int(np.searchsorted(self.ends, results, side="right"))
+        return int(self.rows[index]), results - (int(self.ends[index - 1]) if index else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +123,10 @@ class Chunk:
         return len(self.indices[0])
 
     def column(self, input_: int, column: int) -> pa.Array:
-        return self._source(input_).column(column).take(pa.array(self.indices[input_]))
+        matched = self.combinations.matched[input_]
+        if matched is not None:
+            return matched.column(column, self.indices[input_])
+        return self.combinations.driver.columns.column(column).take(pa.array(self.indices[input_]))
 
     def filter(self, keep: pa.Array) -> "Chunk":
         chosen = np.flatnonzero(keep.fill_null(False).to_numpy(zero_copy_only=False))
@@ -85,10 +135,6 @@ class Chunk:
     def hashes(self) -> Int64Array:
         return self.combinations.driver.hashes[self.indices[self.combinations.input]]
 
-    def _source(self, input_: int) -> pa.RecordBatch:
-        matched = self.combinations.matched[input_]
-        return self.combinations.driver.columns if matched is None else matched.columns
-
 
 def probe(
     driver: Segment,
@@ -96,6 +142,7 @@ def probe(
     segments: Sequence[Sequence[Segment]],
     groups: int,
     key_columns: Sequence[Sequence[int]],
+    gather_rows: int = GATHER_ROWS,
 ) -> Combinations:
     """Match the driving rows of `input_` with the segments of all other inputs.
 
@@ -117,7 +164,7 @@ def probe(
         kept = kept[hit]
         if not len(kept):
             break
-    return _combine(driver, input_, segments, first, kept, ranges, key_columns)
+    return _combine(driver, input_, segments, first, kept, ranges, key_columns, gather_rows)
 
 
 def _combine(
@@ -128,12 +175,13 @@ def _combine(
     kept: Int64Array,
     ranges: dict[int, tuple[Int64Array, Int64Array]],
     key_columns: Sequence[Sequence[int]],
+    gather_rows: int,
 ) -> Combinations:
     if not len(kept):
         nothing = np.empty(0, dtype=np.int64)
         return Combinations(driver, input_, nothing, nothing, nothing, (None,) * len(segments), False)
     matched = tuple(
-        None if other == input_ else _gather(segments[other], *ranges[other])
+        None if other == input_ else _match(segments[other], *ranges[other], gather_rows)
         for other in range(len(segments))
     )
     product = np.ones(len(kept))
@@ -148,7 +196,7 @@ def _combine(
     countable = max(1, int(np.searchsorted(np.cumsum(product[needles]), MAX_RESULTS_OF_ROW)))
     rows, needles = rows[:countable], needles[:countable]
     keys = _Keys(driver, first[kept], key_columns, input_)
-    collisions = keys.differ(rows, needles, matched)
+    collisions = bool(key_columns[input_]) and keys.differ(rows, needles, matched)
     return Combinations(driver, input_, rows, needles, np.cumsum(results[needles]), matched, collisions)
 
 
@@ -210,6 +258,21 @@ def _ranges(
     return lows, counts
 
 
+def _match(
+    segments: Sequence[Segment], lows: Int64Array, counts: Int64Array, gather_rows: int
+) -> Matched | Located:
+    if counts.sum() <= gather_rows:
+        return _gather(segments, lows, counts)
+    sizes = np.array([segment.rows for segment in segments], dtype=np.int64)
+    return Located(
+        segments=tuple(segment.columns for segment in segments),
+        offsets=np.cumsum(sizes) - sizes,
+        lows=lows,
+        ends=np.cumsum(counts, axis=0),
+        counts=counts.sum(axis=0),
+    )
+
+
 def _gather(segments: Sequence[Segment], lows: Int64Array, counts: Int64Array) -> Matched:
     """Copy the matching rows of all segments into one batch."""
     per_needle = counts.sum(axis=0)
@@ -248,15 +311,19 @@ class _Keys:
     columns: Sequence[Sequence[int]]
     input: int
 
-    def differ(self, rows: Int64Array, needles: Int64Array, matched: Sequence[Matched | None]) -> bool:
-        """Whether any of these rows has another key than its needle, though the same hash."""
+    def differ(
+        self, rows: Int64Array, needles: Int64Array, matched: Sequence[Matched | Located | None]
+    ) -> bool:
+        """Whether any of these rows has, or may have, another key than its needle, though the same hash."""
+        if any(isinstance(one, Located) for one in matched):
+            return True
         for number, column in enumerate(self.columns[self.input]):
             keys = self.driver.columns.column(column)
             heads = keys.take(pa.array(self.representatives))
             if not _equal(keys.take(pa.array(rows)), heads.take(pa.array(needles))).all():
                 return True
             for other, one in enumerate(matched):
-                if one is None:
+                if not isinstance(one, Matched):
                     continue
                 theirs = one.columns.column(self.columns[other][number])
                 if not _equal(theirs, heads.take(pa.array(one.needles))).all():

@@ -71,6 +71,22 @@ def read_run(storage: Storage, run: Run) -> Segment:
     return read_encoded(storage, run.name, run.bytes, run.crc32)
 
 
+def map_run(storage: Storage, run: Run) -> Segment:
+    """The run without reading it whole, where the storage is local: only the pages that are used are read.
+
+    Its size is checked, its checksum is not.
+    """
+    if storage.local_path(run.name) is None:
+        return read_run(storage, run)
+    source = storage.open_input(run.name)
+    if source.size() != run.bytes:
+        raise StateError(
+            f"state file {storage.uri(run.name)} is cut: {source.size()} bytes, expected {run.bytes}; "
+            "restore it from a backup"
+        )
+    return decode(source, storage.uri(run.name))
+
+
 def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Segment:
     """Read a whole state file back, checked against the size and checksum that the manifest has."""
     buffer = storage.read(name)

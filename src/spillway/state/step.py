@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.model.group_set import GroupSet
-from spillway.state.group import group_of, present
-from spillway.state.intake import Intake
+from spillway.state.cleanup import CleanupStep
+from spillway.state.group import Int64Array, cut, present
+from spillway.state.intake import Deltas, Intake
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import Orders, Report
@@ -55,56 +56,111 @@ class _Step:
     state: list[list[Segment]] = field(init=False)
     """Old state per input, oldest segment first."""
     finished: list[list[Segment]] = field(init=False)
-    """Rows probed in this epoch, per input."""
+    """Rows probed and not yet durable, per input."""
+    group_rows: Int64Array = field(init=False)
+    group_bytes: np.typing.NDArray[np.float64] = field(init=False)
     added: list[Run] = field(default_factory=list)
     replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
     results_left: int = 0
     loaded_bytes: int = 0
+    freed_bytes: int = 0
+    peak_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         busy = time.process_time()
         orders = self.orders
+        self._prepare()
+        if orders.clean:
+            return self._clean(busy)
         self._open()
         queue = self._finish_row(orders.pending)
-        intake = Intake(self.operator, orders.limits.rows if self.results_left > 0 else 0)
-        consumed = intake.drain(self.storage, queue)
-        overflow = [self._pending_writer("late", number, orders.groups) for number in range(len(self.state))]
-        with _Clock(self.seconds, "receive"):
-            intake.receive(batches, overflow)
-            deltas = intake.deltas()
-        with _Clock(self.seconds, "probe"):
-            parked = self._join(deltas)
+        intake = Intake(self.operator, orders.limits, self.storage, queue, batches)
+        parked: list[Pending] = []
+        while not parked and self.results_left > 0 and (not self.added or self._has_room()):
+            with _Clock(self.seconds, "receive"):
+                deltas = intake.round()
+                self._sample()
+            if deltas is None:
+                break
+            with _Clock(self.seconds, "probe"):
+                parked = self._join(deltas)
+            with _Clock(self.seconds, "write"):
+                self._write_runs()
+        with _Clock(self.seconds, "park"):
+            overflow = [self._pending_writer("late", number) for number in range(len(self.state))]
+            left = intake.park(overflow)
+            late = [pending for writer in overflow for pending in writer.close()]
         with _Clock(self.seconds, "write"):
             files = self.writer.close()
             self._write_runs()
-        late = [pending for writer in overflow for pending in writer.close()]
-        return Report(
-            processor=orders.processor,
-            host=self.place.host,
-            executor=self.place.executor,
+            self._sample()
+        return replace(
+            self._report(busy, files),
             added=tuple(self.added),
             replaced=tuple(self.replaced),
-            pending=(*parked, *consume(queue, consumed), *late),
-            files=files,
+            pending=(*parked, *left, *late),
             input_rows=intake.input_rows,
-            probed_rows=sum(segment.rows for rows in self.finished for segment in rows),
-            results=self.writer.rows,
-            resident_bytes=self.tier.resident_bytes(),
-            loaded_bytes=self.loaded_bytes,
-            busy_seconds=time.process_time() - busy,
-            seconds=self.seconds,
-            group_rows=self._group_rows(),
-            group_results=_nonzero(self.writer.group_results),
+            probed_rows=int(self.group_rows.sum()),
+            group_rows=_nonzero(self.group_rows),
+            group_bytes=_nonzero(self.group_bytes.astype(np.int64)),
         )
 
-    def _open(self) -> None:
+    def _prepare(self) -> None:
         orders, operator = self.orders, self.operator
         self.storage = Storage(orders.state)
         self.tier = MemoryTier(orders.tier, operator.groups)
         self.results_left = orders.limits.results
         self.writer = ResultWriter(operator, orders.staging, self._name("parquet"), orders.result_compression)
         self.finished = [[] for _ in operator.inputs]
+        self.group_rows = np.zeros(operator.groups, dtype=np.int64)
+        self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
+        with _Clock(self.seconds, "free"):
+            self.freed_bytes = self.tier.free(orders.free) if orders.free else 0
+
+    def _clean(self, busy: float) -> Report:
+        """The work of a clean-up epoch: no input, no change of state but the cursors."""
+        with _Clock(self.seconds, "clean"):
+            step = CleanupStep(self.operator, self.storage, self.writer, self.orders.limits)
+            cursors, finished = step.run(self.orders.cleanup)
+            self._sample()
+            files = self.writer.close()
+        return replace(
+            self._report(busy, files),
+            pending=self.orders.pending,
+            probed_rows=step.driven_rows,
+            cursors=tuple(cursors),
+            cleaned=finished,
+        )
+
+    def _report(self, busy: float, files: tuple[tuple[str, int, int], ...]) -> Report:
+        return Report(
+            processor=self.orders.processor,
+            host=self.place.host,
+            executor=self.place.executor,
+            added=(),
+            replaced=(),
+            pending=(),
+            files=files,
+            input_rows=0,
+            probed_rows=0,
+            results=self.writer.rows,
+            resident_bytes=self.tier.resident_bytes(),
+            loaded_bytes=self.loaded_bytes,
+            busy_seconds=time.process_time() - busy,
+            seconds=self.seconds,
+            group_results=_nonzero(self.writer.group_results),
+            freed_bytes=self.freed_bytes,
+            peak_bytes=self.peak_bytes,
+        )
+
+    def _sample(self) -> None:
+        """Note the memory of now: images, and what Arrow has allocated for deltas, copies and results."""
+        now = self.tier.resident_bytes() + pa.total_allocated_bytes()
+        self.peak_bytes = max(self.peak_bytes, now)
+
+    def _open(self) -> None:
+        orders, operator = self.orders, self.operator
         with _Clock(self.seconds, "load"):
             self.tier.keep_only(orders.runs)
             segments: dict[str, list[Segment]] = {}
@@ -125,10 +181,15 @@ class _Step:
             old = [runs.pop(name) for name in names]
             merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
             first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
+            self._sample()
             run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
+            self._sample()
             runs[run.name] = run
             segments[run.name] = [segment]
-            self.replaced.extend((run.name, run.live) for run in old)
+            self.replaced.extend((one.name, one.live) for one in old)
+            for one in old:
+                del segments[one.name]
+                self.tier.discard(one)
         return sorted(runs.values(), key=lambda run: run.first_epoch)
 
     def _finish_row(self, queue: tuple[Pending, ...]) -> tuple[Pending, ...]:
@@ -142,25 +203,30 @@ class _Step:
             done, emitted = self._probe(head.input, row, self.state, head.emitted)
             if done < row.rows:
                 return (replace(head, emitted=emitted), *queue[1:])
-            self.finished[head.input].append(row)
-            self.state[head.input] = [*self.state[head.input], row]
+            self._finish(head.input, row)
             queue = consume(queue, 1)
         return queue
 
-    def _join(self, deltas: list[Segment | None]) -> list[Pending]:
+    def _has_room(self) -> bool:
+        limit = self.orders.limits.state_bytes
+        return limit >= 1 << 62 or self.tier.resident_bytes() < limit
+
+    def _join(self, deltas: Deltas) -> list[Pending]:
         """Probe the deltas in the order of the inputs; what the cap on results leaves over is parked."""
-        state = list(self.state)
         for number, delta in enumerate(deltas):
             if delta is None:
                 continue
-            done, emitted = self._probe(number, delta, state, 0)
+            done, emitted = self._probe(number, delta, self.state, 0)
             if done:
-                finished = _slice(delta, 0, done)
-                self.finished[number].append(finished)
-                state[number] = [*state[number], finished]
+                self._finish(number, _slice(delta, 0, done))
             if done < delta.rows:
                 return self._park(number, _slice(delta, done, delta.rows), emitted, deltas[number + 1 :])
         return []
+
+    def _finish(self, number: int, rows: Segment) -> None:
+        """Probed rows become state at once: of the inputs after this one they are new state."""
+        self.finished[number].append(rows)
+        self.state[number] = [*self.state[number], rows]
 
     def _probe(
         self, number: int, delta: Segment, state: list[list[Segment]], emitted: int
@@ -169,16 +235,18 @@ class _Step:
         limits = self.orders.limits
         for start in range(0, delta.rows, limits.block_rows):
             block = _slice(delta, start, min(delta.rows, start + limits.block_rows))
-            found = probe(block, number, state, self.operator.groups, self.operator.key_columns)
+            found = probe(
+                block, number, state, self.operator.groups, self.operator.key_columns, limits.gather_rows
+            )
             begin = emitted if start == 0 else 0
             stop = min(found.total, begin + self.results_left)
             for low in range(begin, stop, limits.chunk_rows):
                 self.writer.write(chunk(found, low, min(stop, low + limits.chunk_rows)))
+                self._sample()
             self.results_left -= max(0, stop - begin)
             if stop < found.total:
-                index = int(np.searchsorted(found.ends, stop, side="right"))
-                before = int(found.ends[index - 1]) if index else 0
-                return start + int(found.rows[index]), stop - before
+                done, emitted = found.position(stop)
+                return start + done, emitted
         return delta.rows, 0
 
     def _park(self, number: int, rest: Segment, emitted: int, others: list[Segment | None]) -> list[Pending]:
@@ -188,17 +256,25 @@ class _Step:
         parked = [replace(pending, emitted=emitted) for pending in head.close()]
         for offset, delta in enumerate([_slice(rest, 1, rest.rows), *others]):
             if delta is not None:
-                writer = self._pending_writer("rest", number + offset, self.orders.groups)
+                writer = self._pending_writer("rest", number + offset)
                 writer.write(delta)
                 parked += writer.close()
         return parked
 
     def _write_runs(self) -> None:
+        """Make the rows probed since the last call durable, and map them from the memory tier from now on."""
         sequence = self.orders.sequence
         for number, parts in enumerate(self.finished):
-            if parts:
-                rows = merge(parts, self.operator.groups)
-                self._write_run(f"{number}", number, rows, sequence, sequence)
+            if not parts:
+                continue
+            rows = merge(parts, self.operator.groups)
+            label = f"{number}-{len(self.added):04d}"
+            _, image = self._write_run(label, number, rows, sequence, sequence)
+            self.state[number] = [*self.state[number][: -len(parts)], image]
+            counts = np.diff(cut(rows.hashes, self.operator.groups))
+            self.group_rows += counts
+            self.group_bytes += counts * (rows.nbytes / rows.rows)
+            parts.clear()
 
     def _write_run(
         self, label: str, number: int, segment: Segment, first_epoch: int, last_epoch: int
@@ -210,20 +286,18 @@ class _Step:
         self.added.append(run)
         return run, self.tier.store(run, segment, live)
 
-    def _pending_writer(self, label: str, number: int, groups: GroupSet) -> PendingWriter:
-        return PendingWriter(self.storage, "pending/" + self._name(label), number, groups)
+    def _pending_writer(self, label: str, number: int, groups: GroupSet | None = None) -> PendingWriter:
+        return PendingWriter(
+            self.storage,
+            "pending/" + self._name(label),
+            number,
+            self.orders.groups if groups is None else groups,
+            self.orders.limits.pending_bytes,
+        )
 
     def _name(self, suffix: str) -> str:
         """A file name that no other attempt of this or any other step uses."""
         return f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.place.attempt}-{suffix}"
-
-    def _group_rows(self) -> dict[int, int]:
-        counts = np.zeros(self.operator.groups, dtype=np.int64)
-        for parts in self.finished:
-            for rows in parts:
-                groups = group_of(rows.hashes, self.operator.groups)
-                counts += np.bincount(groups, minlength=self.operator.groups)
-        return _nonzero(counts)
 
 
 def _slice(segment: Segment, start: int, stop: int) -> Segment:

@@ -1,0 +1,18 @@
+"""`spillway cleanup JOB.toml`: produce what a stopped job still owes, without taking new input."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spillway.cli.run import run_job, show
+from spillway.job import read_job
+
+
+def cleanup(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Drain pending input and produce all results that are missing between generations."""
+    parsed = read_job(job)
+    show(run_job(parsed, cleanup_only=True), parsed, json=json)

@@ -1,0 +1,54 @@
+"""How a processor's memory budget is divided, and the limits of an epoch that follow from it.
+
+Most of the budget is for state. The rest is for what an epoch needs besides: first a merge (its output, once
+as a copy and once as an image), later the delta (as it arrives, sorted, and as an image) and a chunk of
+results. The two do not overlap in time, so the working share has to hold the larger of them.
+"""
+
+from dataclasses import dataclass, replace
+
+from spillway.errors import BudgetError
+from spillway.state.compaction import CompactionLimits
+from spillway.state.orders import Limits
+
+MINIMUM_BYTES = 4 << 20
+"""Below this, fixed costs (pages of partly used images, one Arrow batch) are larger than the state."""
+STATE_SHARE = 0.75
+ROW_BYTES = 256
+"""What a row of results or of matches is assumed to take, to size chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    memory_bytes: int
+
+    def __post_init__(self) -> None:
+        if self.memory_bytes < MINIMUM_BYTES:
+            raise BudgetError(
+                f"memory = {self.memory_bytes} bytes per processor is less than one epoch needs; "
+                f"give at least {MINIMUM_BYTES >> 20}MB"
+            )
+
+    @property
+    def state_bytes(self) -> int:
+        """State above this is spilled before the next epoch."""
+        return int(self.memory_bytes * STATE_SHARE)
+
+    @property
+    def working_bytes(self) -> int:
+        return self.memory_bytes - self.state_bytes
+
+    def limits(self, limits: Limits, inputs: int) -> Limits:
+        chunk_rows = max(256, self.working_bytes // 4 // ROW_BYTES)
+        return replace(
+            limits,
+            round_bytes=self.working_bytes // 5,
+            state_bytes=self.state_bytes,
+            chunk_rows=min(limits.chunk_rows, chunk_rows),
+            block_rows=min(limits.block_rows, chunk_rows),
+            gather_rows=min(limits.gather_rows, chunk_rows),
+            pending_bytes=min(limits.pending_bytes, max(1 << 16, self.working_bytes // 8 // inputs)),
+        )
+
+    def compaction(self, limits: CompactionLimits) -> CompactionLimits:
+        return replace(limits, max_bytes=min(limits.max_bytes, self.working_bytes // 2))

@@ -1,0 +1,62 @@
+"""Makes the orders of clean-up epochs: which groups together, from where on, with which slices.
+
+Batches whose clean-up has begun come first: until one is through, the state of its groups must not change.
+Then the most rewarding groups: those that gave the most results per byte so far. Clean-up reads durable runs
+only, so any processor can do any batch.
+"""
+
+from collections.abc import Sequence
+
+from spillway.model.group_set import GroupSet, group_set, members
+from spillway.state.cursor import Cursor
+from spillway.state.manifest import Manifest
+from spillway.state.orders import CleanupBatch
+
+UNLIMITED_BATCH_BYTES = 64 << 20
+"""Without a budget, groups of this size together are cleaned up at a time."""
+
+
+def begun_batches(manifest: Manifest) -> list[CleanupBatch]:
+    return [_batch(manifest, cursor) for cursor in manifest.cursors]
+
+
+def new_batches(manifest: Manifest, groups: GroupSet, batch_bytes: int | None) -> list[CleanupBatch]:
+    """The groups as batches that fit the budget, the most rewarding first; a larger one alone, by parts."""
+    limit = batch_bytes or UNLIMITED_BATCH_BYTES
+    order = sorted(members(groups), key=lambda group: (-manifest.groups[group].reward, group))
+    batches: list[CleanupBatch] = []
+    together: list[int] = []
+    size = 0
+    for group in order:
+        mine = manifest.groups[group].total_bytes
+        if together and size + mine > limit:
+            batches.append(_batch(manifest, _cursor(together, size, limit)))
+            together, size = [], 0
+        together.append(group)
+        size += mine
+    if together:
+        batches.append(_batch(manifest, _cursor(together, size, limit)))
+    return batches
+
+
+def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[CleanupBatch, ...]]:
+    """The batches of each processor, dealt in turn so that all have work."""
+    return [tuple(batches[processor::processors]) for processor in range(processors)]
+
+
+def _cursor(groups: Sequence[int], size: int, limit: int) -> Cursor:
+    return Cursor(group_set(groups), parts=max(1, -(-size // limit)) if len(groups) == 1 else 1)
+
+
+def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:
+    slices = []
+    generations = 1
+    for run in sorted(manifest.runs.values(), key=lambda run: run.first_epoch):
+        by_generation: dict[int, GroupSet] = {}
+        for group in members((run.live | run.spilled) & cursor.groups):
+            generation = manifest.groups[group].generation(run.last_epoch)
+            by_generation[generation] = by_generation.get(generation, 0) | 1 << group
+        if by_generation:
+            slices.append((run, tuple(sorted(by_generation.items()))))
+            generations = max(generations, 1 + max(by_generation))
+    return CleanupBatch(cursor, tuple(slices), generations)

@@ -1,0 +1,85 @@
+"""Decides, between two epochs, which groups leave memory: when, how much, and by policy which.
+
+A processor whose state has grown beyond its share of the budget spills a share of it. To spill is to end
+the generations of the chosen groups: the next manifest record says so, and the processor frees their memory.
+Nothing is written; the rows are durable since the epoch that probed them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from spillway.errors import BudgetError
+from spillway.manager.budget import Budget
+from spillway.model.group_set import GroupSet, group_set
+from spillway.policy.spill import NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
+from spillway.state.manifest import Manifest
+
+HISTORY_WEIGHT = 0.7
+"""What the results of an epoch count for in the next, for `recent-history`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """One processor's spill, as the journal records it."""
+
+    processor: int
+    groups: GroupSet
+    bytes: int
+    resident_bytes: int
+    reason: str
+
+
+@dataclass(slots=True)
+class SpillManager:
+    budget: Budget | None
+    policy: str = "least-productive"
+    share: float = 0.3
+    random: Random = field(default_factory=lambda: Random(0))  # noqa: S311 - victims, not secrets
+    _recent: dict[int, float] = field(default_factory=dict)
+
+    def observe(self, group_results: Mapping[int, int]) -> None:
+        """Take in the results per group of an epoch."""
+        for group in set(self._recent) | set(group_results):
+            before = self._recent.get(group, 0.0) * HISTORY_WEIGHT
+            self._recent[group] = before + group_results.get(group, 0)
+
+    def decide(self, manifest: Manifest, resident_bytes: Mapping[int, int]) -> list[Spill]:
+        """The spills that the next epoch begins with."""
+        if self.budget is None:
+            return []
+        spills = []
+        for processor in sorted(set(manifest.placement)):
+            groups = self._statistics(manifest, processor)
+            known = sum(one.bytes for one in groups)
+            resident = max(resident_bytes.get(processor, 0), known)
+            if resident <= self.budget.state_bytes or not groups:
+                continue
+            if self.policy == NO_SPILL:
+                raise BudgetError(
+                    f"processor {processor} holds {resident} bytes of state, its budget of "
+                    f"{self.budget.memory_bytes} leaves {self.budget.state_bytes} for state, and spill is "
+                    '"none"; give more memory, or choose a spill strategy'
+                )
+            wanted = max(int(known * self.share), resident - self.budget.state_bytes)
+            snapshot = SpillSnapshot(groups, wanted)
+            chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
+            freed = sum(one.bytes for one in groups if one.group in chosen)
+            spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))
+        return spills
+
+    def _statistics(self, manifest: Manifest, processor: int) -> tuple[GroupStatistics, ...]:
+        now = manifest.sequence + 1
+        unfinished = manifest.unfinished_groups
+        return tuple(
+            GroupStatistics(
+                group=group,
+                bytes=state.bytes,
+                results=state.results,
+                age_epochs=now - state.born_epoch,
+                idle_epochs=now - state.active_epoch,
+                recent_results=self._recent.get(group, 0.0),
+            )
+            for group, state in sorted(manifest.groups.items())
+            if state.rows and manifest.placement[group] == processor and not unfinished >> group & 1
+        )

@@ -1,0 +1,182 @@
+"""Clean-up: the results that no generation of a group alone could produce, each exactly once.
+
+Generations are merged one at a time as in incremental view maintenance: the generations before it are the
+base B, it is the delta D, and of all combinations over B and D those with rows of both are missing (all of B
+was produced by earlier merges, all of D at run time). They are cut into disjoint terms, each driven by the
+delta rows of one input i, the last input whose row is from D:
+
+- i is not the last input: inputs before i from B and D, inputs after i from B;
+- i is the last input: for each f before it, the first input whose row is from B: inputs before f from D, f
+  from B, inputs between f and i from B and D.
+
+Many groups are done together: a slice of a run is live for the generation that its group was in then. Rows
+are mapped, not copied, from the durable runs; only driving rows and chunks of matches are. A group that is
+too large for the budget is done alone, by parts of its hash range. All is enumerated in a fixed order, so a
+cursor says where to go on, and a kill repeats nothing.
+
+Known limit: on storage that is not local whole runs are read, not slices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from spillway.model.group_set import GroupSet, members
+from spillway.state.cursor import Cursor
+from spillway.state.group import flags, group_starts
+from spillway.state.operator import JoinOperator
+from spillway.state.orders import CleanupBatch, Limits
+from spillway.state.probe import chunk, probe
+from spillway.state.results import ResultWriter
+from spillway.state.run import Run, map_run
+from spillway.state.segment import Segment, merge
+from spillway.state.storage import Storage
+
+BASE, DELTA, BOTH = "base", "delta", "both"
+
+
+class Term(NamedTuple):
+    """A disjoint part of the missing combinations: its driving input, and what the others come from."""
+
+    driver: int
+    others: tuple[str, ...]
+    """Per input; the driving one is always DELTA."""
+
+
+def terms(inputs: int) -> tuple[Term, ...]:
+    """The terms of one merge of base and delta; together all combinations with rows of both, once."""
+    last = inputs - 1
+    found = [Term(driver, (BOTH,) * driver + (DELTA,) + (BASE,) * (last - driver)) for driver in range(last)]
+    for first in range(last):
+        between = (BOTH,) * (last - first - 1)
+        found.append(Term(last, (DELTA,) * first + (BASE,) + between + (DELTA,)))
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class CleanupStep:
+    """One processor's part of a clean-up epoch: bounded by driving rows and by results."""
+
+    operator: JoinOperator
+    storage: Storage
+    writer: ResultWriter
+    limits: Limits
+    rows_left: int = field(init=False)
+    results_left: int = field(init=False)
+    driven_rows: int = 0
+    _mapped: dict[str, Segment] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rows_left = self.limits.rows
+        self.results_left = self.limits.results
+
+    def run(self, batches: Sequence[CleanupBatch]) -> tuple[list[Cursor], GroupSet]:
+        """Go on with the batches in order; returns where begun ones stopped, and the groups finished."""
+        cursors = []
+        finished = 0
+        for batch in batches:
+            if self._exhausted():
+                if batch.cursor != batch.cursor.at(0):
+                    cursors.append(batch.cursor)
+                continue
+            stopped = self._batch(batch)
+            if stopped is None:
+                finished |= batch.cursor.groups
+            else:
+                cursors.append(stopped)
+        return cursors, finished
+
+    def _exhausted(self) -> bool:
+        return self.rows_left <= 0 or self.results_left <= 0
+
+    def _batch(self, batch: CleanupBatch) -> Cursor | None:
+        plan = terms(len(self.operator.inputs))
+        cursor = batch.cursor
+        for part in range(cursor.part, cursor.parts):
+            segments = self._segments(batch, part)
+            for generation in range(cursor.generation, batch.generations):
+                for number in range(cursor.term, len(plan)):
+                    here = replace(cursor, part=part, generation=generation, term=number)
+                    if self._exhausted():
+                        return here
+                    if stopped := self._term(plan[number], segments, here):
+                        return stopped
+                    cursor = cursor.at(part, generation, number + 1)
+                cursor = cursor.at(part, generation + 1)
+            cursor = cursor.at(part + 1)
+        return None
+
+    def _term(self, term: Term, segments: list[list[list[Segment]]], cursor: Cursor) -> Cursor | None:
+        """Produce one term from the cursor on; returns where it stopped, None at its end."""
+        generation = cursor.generation
+        ranges = {
+            BASE: slice(0, generation),
+            DELTA: slice(generation, generation + 1),
+            BOTH: slice(0, generation + 1),
+        }
+        others = [
+            [one for of_generation in of_input[ranges[kind]] for one in of_generation]
+            for of_input, kind in zip(segments, term.others, strict=True)
+        ]
+        if not all(others):
+            return None
+        driver = merge(others[term.driver], self.operator.groups)
+        row, emitted = cursor.row, cursor.emitted
+        while row < driver.rows:
+            if self._exhausted():
+                return replace(cursor, row=row, emitted=emitted)
+            stop = min(driver.rows, row + min(self.limits.block_rows, self.rows_left))
+            block = Segment(driver.hashes[row:stop], driver.columns.slice(row, stop - row))
+            done, emitted = self._block(term.driver, block, others, emitted)
+            row += done
+        return None
+
+    def _block(
+        self, driver: int, block: Segment, others: list[list[Segment]], emitted: int
+    ) -> tuple[int, int]:
+        operator, limits = self.operator, self.limits
+        found = probe(block, driver, others, operator.groups, operator.key_columns, limits.gather_rows)
+        stop = min(found.total, emitted + self.results_left)
+        for low in range(emitted, stop, limits.chunk_rows):
+            self.writer.write(chunk(found, low, min(stop, low + limits.chunk_rows)))
+        self.results_left -= max(0, stop - emitted)
+        done, left = found.position(stop)
+        self.rows_left -= done
+        self.driven_rows += done
+        return done, left
+
+    def _segments(self, batch: CleanupBatch, part: int) -> list[list[list[Segment]]]:
+        """Per input and generation, the rows of one part of the groups, as mapped from the runs."""
+        inputs, groups = len(self.operator.inputs), self.operator.groups
+        found: list[list[list[Segment]]] = [[[] for _ in range(batch.generations)] for _ in range(inputs)]
+        for run, by_generation in batch.slices:
+            whole = self._map(run)
+            if batch.cursor.parts > 1:
+                (group,) = members(batch.cursor.groups)
+                whole = _between(whole, *part_bounds(group, groups, part, batch.cursor.parts))
+            for generation, mask in by_generation:
+                found[run.input][generation].append(Segment(whole.hashes, whole.columns, flags(mask, groups)))
+        return found
+
+    def _map(self, run: Run) -> Segment:
+        if run.name not in self._mapped:
+            self._mapped[run.name] = map_run(self.storage, run)
+        return self._mapped[run.name]
+
+
+def part_bounds(group: int, groups: int, part: int, parts: int) -> tuple[int, int | None]:
+    """The hashes of one part of a group: from the first on, up to but without the second (None: no end)."""
+    starts = group_starts(groups)
+    low = int(starts[group])
+    width = (int(starts[group + 1]) if group + 1 < groups else 1 << 63) - low
+    first = low + width * part // parts
+    last = low + width * (part + 1) // parts
+    return first, last if last < 1 << 63 else None
+
+
+def _between(segment: Segment, low: int, high: int | None) -> Segment:
+    start = int(np.searchsorted(segment.hashes, low))
+    stop = segment.rows if high is None else int(np.searchsorted(segment.hashes, high))
+    return Segment(segment.hashes[start:stop], segment.columns.slice(start, stop - start))

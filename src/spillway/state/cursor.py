@@ -1,0 +1,37 @@
+"""How far the clean-up of a batch of groups has come.
+
+Clean-up goes through the parts of the groups' hash ranges, in each through the generations, in each through
+the terms (see `cleanup`), in each through the driving rows; `emitted` results of the next row are out.
+The order is fixed, so the cursor is all that a restart needs.
+"""
+
+from dataclasses import dataclass
+
+from spillway.model.group_set import GroupSet, from_hex, to_hex
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    groups: GroupSet
+    """The groups that are cleaned up together."""
+    parts: int
+    """Into how many parts a group's hash range is cut, so that one fits the budget."""
+    part: int = 0
+    generation: int = 1
+    """The generation that is being merged into the earlier ones."""
+    term: int = 0
+    row: int = 0
+    emitted: int = 0
+
+    def at(self, part: int, generation: int = 1, term: int = 0) -> "Cursor":
+        """The beginning of a term of the same batch."""
+        return Cursor(self.groups, self.parts, part, generation, term)
+
+    def to_json(self) -> list[object]:
+        place = [self.parts, self.part, self.generation, self.term, self.row, self.emitted]
+        return [to_hex(self.groups), *place]
+
+    @staticmethod
+    def from_json(fields: list[object]) -> "Cursor":
+        groups, *place = fields
+        return Cursor(from_hex(str(groups)), *(int(str(number)) for number in place))

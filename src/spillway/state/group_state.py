@@ -1,0 +1,76 @@
+"""What the manifest knows of each group: its generations, and the statistics of the current one.
+
+A generation is complete in itself: every result that its rows alone can give was produced. `ended` holds the
+last epoch of each generation that was spilled, ascending; the current generation follows them. Statistics
+count only the current generation, so that a freshly begun one is not judged by what went to disk.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    ended: tuple[int, ...] = ()
+    rows: int = 0
+    bytes: int = 0
+    results: int = 0
+    born_epoch: int = 0
+    """The first epoch of the current generation."""
+    active_epoch: int = -1
+    """The last epoch in which rows came."""
+    spilled_bytes: int = 0
+    """Of all generations that were spilled."""
+    spilled_results: int = 0
+
+    @property
+    def total_bytes(self) -> int:
+        return self.bytes + self.spilled_bytes
+
+    @property
+    def reward(self) -> float:
+        """Results per byte over all generations: what its clean-up can be expected to give."""
+        return (self.results + self.spilled_results) / max(1, self.total_bytes)
+
+    def generation(self, last_epoch: int) -> int:
+        """The generation of a slice whose youngest row was probed in `last_epoch`."""
+        return bisect_left(self.ended, last_epoch)
+
+    def grown(self, epoch: int, rows: int, size: int, results: int) -> "GroupState":
+        return replace(
+            self,
+            rows=self.rows + rows,
+            bytes=self.bytes + size,
+            results=self.results + results,
+            active_epoch=epoch if rows else self.active_epoch,
+        )
+
+    def spilled(self, epoch: int) -> "GroupState":
+        """The group after its current generation ended just before `epoch`."""
+        return GroupState(
+            ended=(*self.ended, epoch - 1),
+            born_epoch=epoch,
+            active_epoch=self.active_epoch,
+            spilled_bytes=self.spilled_bytes + self.bytes,
+            spilled_results=self.spilled_results + self.results,
+        )
+
+    def cleaned(self, epoch: int) -> "GroupState":
+        """The group after its clean-up in `epoch`: all its rows are one generation, on disk."""
+        return GroupState(
+            ended=(epoch,),
+            born_epoch=epoch + 1,
+            active_epoch=self.active_epoch,
+            spilled_bytes=self.spilled_bytes + self.bytes,
+            spilled_results=self.spilled_results + self.results,
+        )
+
+    def to_json(self) -> list[object]:
+        counts = [self.rows, self.bytes, self.results, self.born_epoch, self.active_epoch]
+        return [list(self.ended), *counts, self.spilled_bytes, self.spilled_results]
+
+    @staticmethod
+    def from_json(fields: list[object]) -> "GroupState":
+        ended, *counts = fields
+        assert isinstance(ended, list)
+        return GroupState(tuple(ended), *(int(str(count)) for count in counts))
