@@ -11,7 +11,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.budget import Budget
+from spillway.manager.engine import Cleaning, Engine, EngineConfig
 from spillway.manager.journal import Journal
 from spillway.manager.spill import Spill
 from spillway.model.group_set import group_set
@@ -90,6 +91,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         "fanout": draw(st.integers(2, 4)),
         "spills": draw(st.lists(st.integers(0, 255), max_size=8)),
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
+        "restore": draw(st.booleans()),
         "forget": draw(st.booleans()),
     }
 
@@ -126,6 +128,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
             tier=str(directory / "tier"),
             limits=history["limits"],
             compaction=CompactionLimits(fanout=history["fanout"]),
+            budget=Budget(16 << 20) if history["restore"] else None,
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
         engine._spill = spills  # type: ignore[assignment]
@@ -133,17 +136,19 @@ def check(history: dict[str, Any], directory: Path) -> None:
         stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
         while batch_id < stop:
             while engine.has_begun_cleanup:
-                engine.run_cleanup_epoch(LocalCluster(plan), begun_only=True)
+                engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
             engine.run_epoch(LocalCluster(plan, batches[batch_id]), batch_id)
             assert engine.has_taken(batch_id)
             batch_id += 1
             if history["forget"]:
                 shutil.rmtree(directory / "tier", ignore_errors=True)
             for _ in range(cleanups.pop() if cleanups else 0):
-                if engine.has_cleanup:
+                if engine.has_room:
+                    engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.FITTING)
+                elif engine.has_cleanup:
                     engine.run_cleanup_epoch(LocalCluster(plan))
         while last and engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan), begun_only=True)
+            engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
         while last and engine.has_pending:
             engine.run_epoch(LocalCluster(plan), None)
         while last and engine.has_cleanup:

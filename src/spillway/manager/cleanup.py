@@ -5,7 +5,7 @@ Then the most rewarding groups: those that gave the most results per byte so far
 only, so any processor can do any batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spillway.model.group_set import GroupSet, group_set, members
 from spillway.state.cursor import Cursor
@@ -20,7 +20,9 @@ def begun_batches(manifest: Manifest) -> list[CleanupBatch]:
     return [_batch(manifest, cursor) for cursor in manifest.cursors]
 
 
-def new_batches(manifest: Manifest, groups: GroupSet, batch_bytes: int | None) -> list[CleanupBatch]:
+def new_batches(
+    manifest: Manifest, groups: GroupSet, batch_bytes: int | None, *, restore: bool
+) -> list[CleanupBatch]:
     """The groups as batches that fit the budget, the most rewarding first; a larger one alone, by parts."""
     limit = batch_bytes or UNLIMITED_BATCH_BYTES
     order = sorted(members(groups), key=lambda group: (-manifest.groups[group].reward, group))
@@ -30,13 +32,27 @@ def new_batches(manifest: Manifest, groups: GroupSet, batch_bytes: int | None) -
     for group in order:
         mine = manifest.groups[group].total_bytes
         if together and size + mine > limit:
-            batches.append(_batch(manifest, _cursor(together, size, limit)))
+            batches.append(_batch(manifest, _cursor(together, size, limit, restore)))
             together, size = [], 0
         together.append(group)
         size += mine
     if together:
-        batches.append(_batch(manifest, _cursor(together, size, limit)))
+        batches.append(_batch(manifest, _cursor(together, size, limit, restore)))
     return batches
+
+
+def fitting_groups(manifest: Manifest, resident: Mapping[int, int], limit: int) -> GroupSet:
+    """Groups that miss results and would fit into memory whole: the most rewarding, per processor."""
+    chosen = 0
+    room = {processor: limit - size for processor, size in resident.items()}
+    split = members(manifest.split_groups)
+    for group in sorted(split, key=lambda group: (-manifest.groups[group].reward, group)):
+        processor = manifest.placement[group]
+        returning = manifest.groups[group].spilled_bytes
+        if room.get(processor, 0) >= returning:
+            room[processor] -= returning
+            chosen |= 1 << group
+    return chosen
 
 
 def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[CleanupBatch, ...]]:
@@ -44,8 +60,8 @@ def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[C
     return [tuple(batches[processor::processors]) for processor in range(processors)]
 
 
-def _cursor(groups: Sequence[int], size: int, limit: int) -> Cursor:
-    return Cursor(group_set(groups), parts=max(1, -(-size // limit)) if len(groups) == 1 else 1)
+def _cursor(groups: Sequence[int], size: int, limit: int, restore: bool) -> Cursor:
+    return Cursor(group_set(groups), restore, parts=max(1, -(-size // limit)) if len(groups) == 1 else 1)
 
 
 def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from spillway.errors import StateError
 from spillway.manager.budget import Budget
-from spillway.manager.cleanup import begun_batches, new_batches, shared_out
+from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
 from spillway.manager.journal import Journal
 from spillway.manager.spill import Spill, SpillManager
 from spillway.model.group_set import GroupSet, group_set, members
@@ -40,6 +40,8 @@ class Cleaning(Enum):
 
     NONE = "none"
     BEGUN = "begun"
+    FITTING = "fitting"
+    """Groups that then fit into memory whole."""
     ALL = "all"
 
 
@@ -134,15 +136,18 @@ class Engine:
 
     @property
     def has_room(self) -> bool:
-        """Whether every processor's state is small enough for clean-up to be worth its time now."""
-        budget = self.config.budget
-        return budget is not None and all(
-            resident <= budget.state_bytes * ROOM_SHARE for resident in self._resident.values()
-        )
+        """Whether groups that miss results would fit into memory whole."""
+        return self._fitting() != 0
 
-    def run_cleanup_epoch(self, execute: Execute, *, begun_only: bool = False) -> dict[str, Any]:
+    def _fitting(self) -> GroupSet:
+        budget = self.config.budget
+        if budget is None:
+            return 0
+        return fitting_groups(self.manifest, self._resident, int(budget.state_bytes * ROOM_SHARE))
+
+    def run_cleanup_epoch(self, execute: Execute, cleaning: Cleaning = Cleaning.ALL) -> dict[str, Any]:
         """One epoch without input that produces missing results. Returns the journal entry."""
-        return self._run(execute, None, Cleaning.BEGUN if begun_only else Cleaning.ALL)
+        return self._run(execute, None, cleaning)
 
     def _run(self, execute: Execute, batch_id: int | None, cleaning: Cleaning) -> dict[str, Any]:
         clean = cleaning is not Cleaning.NONE
@@ -229,9 +234,10 @@ class Engine:
         clean: bool,
     ) -> EpochRecord:
         results = sum(report.results for report in reports)
-        cleaned = 0
+        cleaned, restored = 0, 0
         for report in reports:
             cleaned |= report.cleaned
+            restored |= report.restored
         return EpochRecord(
             sequence=sequence,
             token=self._log.token,
@@ -256,18 +262,20 @@ class Engine:
             if clean
             else self.manifest.cursors,
             cleaned=cleaned,
+            restored=restored,
         )
 
     def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
         if cleaning is Cleaning.NONE:
             return []
         batches = begun_batches(self.manifest)
-        if cleaning is Cleaning.ALL:
-            begun = 0
-            for batch in batches:
-                begun |= batch.cursor.groups
-            batches += new_batches(self.manifest, self.manifest.split_groups & ~begun, batch_bytes)
-        return batches
+        if cleaning is Cleaning.BEGUN:
+            return batches
+        groups = self.manifest.split_groups if cleaning is Cleaning.ALL else self._fitting()
+        for batch in batches:
+            groups &= ~batch.cursor.groups
+        restore = cleaning is Cleaning.FITTING
+        return batches + new_batches(self.manifest, groups, batch_bytes, restore=restore)
 
 
 def _all(spills: Sequence[Spill]) -> GroupSet:

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import SpillwayError
-from spillway.manager.engine import Engine
+from spillway.manager.engine import Cleaning, Engine
 from spillway.spark.anchor import Anchor
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.failure import as_spillway_error, first_cause
@@ -106,7 +106,7 @@ class Query:
         """Produce all results that are missing between generations, now; input waits meanwhile."""
         while self._engine.has_cleanup and not self._stopping.is_set():
             with self._one_epoch:
-                self._clean(begun_only=False)
+                self._clean(Cleaning.ALL)
 
     def summary(self) -> dict[str, Any]:
         """Totals of the query over all its restarts, and the time and memory of this run."""
@@ -153,9 +153,9 @@ class Query:
             return
         self._run_epoch(batch, batch_id)
         self._drain()
-        if self._engine.has_cleanup and self._engine.has_room and not self._stopping.is_set():
+        if self._engine.has_room and not self._stopping.is_set():
             with self._one_epoch:
-                self._clean(begun_only=False)
+                self._clean(Cleaning.FITTING)
 
     def _drain(self) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop."""
@@ -165,11 +165,11 @@ class Query:
     def _run_epoch(self, batch: DataFrame | None, batch_id: int | None) -> None:
         with self._one_epoch:
             while self._engine.has_begun_cleanup:
-                self._clean(begun_only=True)
+                self._clean(Cleaning.BEGUN)
             self._note(self._engine.run_epoch(self._execute(batch), batch_id))
 
-    def _clean(self, *, begun_only: bool) -> None:
-        self._note(self._engine.run_cleanup_epoch(self._execute(None), begun_only=begun_only))
+    def _clean(self, cleaning: Cleaning) -> None:
+        self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))
 
     def _execute(self, batch: DataFrame | None) -> SparkEpoch:
         placement = self._engine.manifest.placement

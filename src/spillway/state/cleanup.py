@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillway.model.group_set import GroupSet, members
+from spillway.model.group_set import members
 from spillway.state.cursor import Cursor
 from spillway.state.group import flags, group_starts
 from spillway.state.operator import JoinOperator
@@ -72,10 +72,10 @@ class CleanupStep:
         self.rows_left = self.limits.rows
         self.results_left = self.limits.results
 
-    def run(self, batches: Sequence[CleanupBatch]) -> tuple[list[Cursor], GroupSet]:
-        """Go on with the batches in order; returns where begun ones stopped, and the groups finished."""
+    def run(self, batches: Sequence[CleanupBatch]) -> tuple[list[Cursor], list[Cursor]]:
+        """Go on with the batches in order; returns where begun ones stopped, and those that are finished."""
         cursors = []
-        finished = 0
+        finished = []
         for batch in batches:
             if self._exhausted():
                 if batch.cursor != batch.cursor.at(0):
@@ -83,7 +83,7 @@ class CleanupStep:
                 continue
             stopped = self._batch(batch)
             if stopped is None:
-                finished |= batch.cursor.groups
+                finished.append(batch.cursor)
             else:
                 cursors.append(stopped)
         return cursors, finished

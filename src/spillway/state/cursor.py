@@ -14,6 +14,8 @@ from spillway.model.group_set import GroupSet, from_hex, to_hex
 class Cursor:
     groups: GroupSet
     """The groups that are cleaned up together."""
+    restore: bool
+    """Whether they return to memory afterwards, as one generation; otherwise they stay on disk."""
     parts: int
     """Into how many parts a group's hash range is cut, so that one fits the budget."""
     part: int = 0
@@ -25,13 +27,13 @@ class Cursor:
 
     def at(self, part: int, generation: int = 1, term: int = 0) -> "Cursor":
         """The beginning of a term of the same batch."""
-        return Cursor(self.groups, self.parts, part, generation, term)
+        return Cursor(self.groups, self.restore, self.parts, part, generation, term)
 
     def to_json(self) -> list[object]:
-        place = [self.parts, self.part, self.generation, self.term, self.row, self.emitted]
+        place = [int(self.restore), self.parts, self.part, self.generation, self.term, self.row, self.emitted]
         return [to_hex(self.groups), *place]
 
     @staticmethod
     def from_json(fields: list[object]) -> "Cursor":
-        groups, *place = fields
-        return Cursor(from_hex(str(groups)), *(int(str(number)) for number in place))
+        groups, restore, *place = fields
+        return Cursor(from_hex(str(groups)), bool(restore), *(int(str(number)) for number in place))

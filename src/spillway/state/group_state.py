@@ -22,6 +22,7 @@ class GroupState:
     spilled_bytes: int = 0
     """Of all generations that were spilled."""
     spilled_results: int = 0
+    spilled_rows: int = 0
 
     @property
     def total_bytes(self) -> int:
@@ -53,6 +54,7 @@ class GroupState:
             active_epoch=self.active_epoch,
             spilled_bytes=self.spilled_bytes + self.bytes,
             spilled_results=self.spilled_results + self.results,
+            spilled_rows=self.spilled_rows + self.rows,
         )
 
     def cleaned(self, epoch: int) -> "GroupState":
@@ -63,11 +65,22 @@ class GroupState:
             active_epoch=self.active_epoch,
             spilled_bytes=self.spilled_bytes + self.bytes,
             spilled_results=self.spilled_results + self.results,
+            spilled_rows=self.spilled_rows + self.rows,
+        )
+
+    def restored(self, epoch: int) -> "GroupState":
+        """The group after its clean-up in `epoch`: all its rows are one generation, in memory."""
+        return GroupState(
+            rows=self.rows + self.spilled_rows,
+            bytes=self.total_bytes,
+            results=self.results + self.spilled_results,
+            born_epoch=epoch + 1,
+            active_epoch=self.active_epoch,
         )
 
     def to_json(self) -> list[object]:
         counts = [self.rows, self.bytes, self.results, self.born_epoch, self.active_epoch]
-        return [list(self.ended), *counts, self.spilled_bytes, self.spilled_results]
+        return [list(self.ended), *counts, self.spilled_bytes, self.spilled_results, self.spilled_rows]
 
     @staticmethod
     def from_json(fields: list[object]) -> "GroupState":

@@ -75,6 +75,8 @@ class EpochRecord:
     """Batches of groups whose clean-up is under way after this epoch."""
     cleaned: GroupSet = 0
     """Groups whose clean-up was finished by this epoch; all their rows are one generation on disk now."""
+    restored: GroupSet = 0
+    """The same, but they are one generation in memory now."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -91,6 +93,7 @@ class EpochRecord:
             "grown": {str(group): list(counts) for group, counts in self.grown.items()},
             "cursors": [cursor.to_json() for cursor in self.cursors],
             "cleaned": to_hex(self.cleaned),
+            "restored": to_hex(self.restored),
         }
 
     @staticmethod
@@ -109,6 +112,7 @@ class EpochRecord:
             grown={int(group): (rows, size, out) for group, (rows, size, out) in body["grown"].items()},
             cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
             cleaned=from_hex(body["cleaned"]),
+            restored=from_hex(body["restored"]),
         )
 
 
@@ -134,7 +138,7 @@ class Manifest:
             runs[name] = replace(runs[name], live=runs[name].live & ~groups)
         for run in record.added:
             runs[run.name] = run
-        runs = {name: _spilled(run, record.cleaned) for name, run in runs.items()}
+        runs = {name: _restored(_spilled(run, record.cleaned), record.restored) for name, run in runs.items()}
         return Manifest(
             sequence=record.sequence,
             batch_id=self.batch_id if record.batch_id is None else record.batch_id,
@@ -156,6 +160,8 @@ class Manifest:
             )
         for group in members(record.cleaned):
             groups[group] = groups[group].cleaned(record.sequence)
+        for group in members(record.restored):
+            groups[group] = groups[group].restored(record.sequence)
         return groups
 
     @property
@@ -211,6 +217,11 @@ class Manifest:
 def _spilled(run: Run, groups: GroupSet) -> Run:
     ended = run.live & groups
     return replace(run, live=run.live & ~ended, spilled=run.spilled | ended) if ended else run
+
+
+def _restored(run: Run, groups: GroupSet) -> Run:
+    back = run.spilled & groups
+    return replace(run, live=run.live | back, spilled=run.spilled & ~back) if back else run
 
 
 def _pending_to_json(pending: Mapping[int, tuple[Pending, ...]]) -> dict[str, Any]:

@@ -104,6 +104,7 @@ class Report:
     """The most memory at any moment of the step: images, and what the step needed besides them."""
     cursors: tuple[Cursor, ...] = ()
     cleaned: GroupSet = 0
+    restored: GroupSet = 0
 
     def to_json(self) -> str:
         return json.dumps(
@@ -129,6 +130,7 @@ class Report:
                 "peak_bytes": self.peak_bytes,
                 "cursors": [cursor.to_json() for cursor in self.cursors],
                 "cleaned": to_hex(self.cleaned),
+                "restored": to_hex(self.restored),
             }
         )
 
@@ -143,4 +145,5 @@ class Report:
             body[key] = {int(group): count for group, count in body[key].items()}
         body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
         body["cleaned"] = from_hex(body["cleaned"])
+        body["restored"] = from_hex(body["restored"])
         return Report(**body)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from spillway.model.group_set import GroupSet
 from spillway.state.cleanup import CleanupStep
+from spillway.state.cursor import Cursor
 from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Deltas, Intake
 from spillway.state.memory_tier import MemoryTier
@@ -130,7 +131,8 @@ class _Step:
             pending=self.orders.pending,
             probed_rows=step.driven_rows,
             cursors=tuple(cursors),
-            cleaned=finished,
+            cleaned=_groups(cursor for cursor in finished if not cursor.restore),
+            restored=_groups(cursor for cursor in finished if cursor.restore),
         )
 
     def _report(self, busy: float, files: tuple[tuple[str, int, int], ...]) -> Report:
@@ -298,6 +300,13 @@ class _Step:
     def _name(self, suffix: str) -> str:
         """A file name that no other attempt of this or any other step uses."""
         return f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.place.attempt}-{suffix}"
+
+
+def _groups(cursors: Iterable[Cursor]) -> GroupSet:
+    groups = 0
+    for cursor in cursors:
+        groups |= cursor.groups
+    return groups
 
 
 def _slice(segment: Segment, start: int, stop: int) -> Segment:
