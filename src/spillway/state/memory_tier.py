@@ -26,6 +26,8 @@ from spillway.state.storage import Storage
 
 IMAGE = ".image"
 FREED = ".freed"
+COARSE_BYTES = 16 << 10
+"""Punching pays when the values of a range of rows in one column take at least this much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +56,21 @@ class MemoryTier:
 
     def store(self, run: Run, segment: Segment, contained: GroupSet) -> Segment:
         """Keep the segment as an image of the run, and give it back as mapped from there."""
+        path = self._new_path(_stem(run))
+        self._write(path, segment, contained)
+        image, _ = self._open(path)
+        return Segment(image.hashes, image.columns, flags(contained, self.groups))
+
+    def _new_path(self, stem: str) -> Path:
         directory = Path(self.directory)
         directory.mkdir(parents=True, exist_ok=True)
-        path = directory / f"{_stem(run)}.{uuid.uuid4().hex[:8]}{IMAGE}"
+        return directory / f"{stem}.{uuid.uuid4().hex[:8]}{IMAGE}"
+
+    def _write(self, path: Path, segment: Segment, contained: GroupSet) -> None:
         aside = path.with_suffix(".writing")
         with pa.OSFile(str(aside), "wb") as sink:
             write_segment(sink, segment, {"groups": to_hex(contained)}, None)
         aside.rename(path)
-        image, _ = self._open(path)
-        return Segment(image.hashes, image.columns, flags(contained, self.groups))
 
     def free(self, groups: GroupSet) -> int:
         """Give back the memory of these groups in all images; returns how many bytes that were."""
@@ -75,9 +83,12 @@ class MemoryTier:
             if dead == contained:
                 self._remove(path)
                 continue
-            path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
             ranges = dead_ranges(cut(image.hashes, self.groups).tolist(), list(members(dead)))
-            punch(str(path), ranges, keep_columns=1)  # the hashes stay sorted
+            if _is_fine_grained(image, ranges):
+                self._rewrite(path, image, contained & ~dead)
+            else:
+                path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
+                punch(str(path), ranges, keep_columns=1)  # the hashes stay sorted
         return before - self.resident_bytes()
 
     def discard(self, run: Run) -> None:
@@ -95,6 +106,12 @@ class MemoryTier:
     def resident_bytes(self) -> int:
         """The memory that the images occupy, as the operating system allocates it."""
         return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
+
+    def _rewrite(self, path: Path, image: Segment, contained: GroupSet) -> None:
+        """Replace a small image by one with these groups only, where punching would free next to nothing."""
+        left = Segment(image.hashes, image.columns, flags(contained, self.groups)).only_live(self.groups)
+        self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
+        self._remove(path)
 
     def _images(self, run: Run | None = None) -> list[Path]:
         prefix = "" if run is None else _stem(run) + "."
@@ -117,6 +134,13 @@ def _freed(path: Path) -> GroupSet:
         return from_hex(path.with_suffix(FREED).read_text())
     except FileNotFoundError:
         return 0
+
+
+def _is_fine_grained(image: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether the values of a range in a column are mostly smaller than what can be punched out."""
+    dead_rows = sum(stop - start for start, stop in ranges)
+    columns = max(1, image.columns.num_columns)
+    return bool(image.nbytes * dead_rows / image.rows / columns < COARSE_BYTES * len(ranges))
 
 
 def _stem(run: Run) -> str:
