@@ -37,7 +37,6 @@ class Checkpoint:
 
     def __init__(self, location: str, identity: Identity) -> None:
         self.storage = Storage(location)
-        self.storage.make_directories()
         self.storage.check_writable()
         self._lock = _lock(self.storage)
         try:

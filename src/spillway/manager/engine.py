@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol
 
-from spillway.errors import StateError
+from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budget
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
 from spillway.manager.journal import Journal
@@ -102,7 +102,14 @@ class Engine:
             self._committed_placement = manifest.placement
         if len(set(manifest.placement)) != config.processors:
             manifest = _replaced(manifest, placement)
-        for record in self._log.records_after(self._sink.last_committed(self._query_id)):
+        committed = self._sink.last_committed(self._query_id)
+        if committed > manifest.sequence:
+            raise CheckpointError(
+                f"the sink has epoch {committed}, but the manifest in {self._storage.uri('manifest')} ends "
+                f"with epoch {manifest.sequence}: records are missing; restore them from a backup"
+            )
+        self._log.sweep(manifest)
+        for record in self._log.records_after(committed):
             self._sink.commit_files(record.sequence, record.files)
         return manifest
 

@@ -23,8 +23,9 @@ class TierDirectory:
     """Whether it is a tmpfs; otherwise "resident" means page cache, and a budget is not hard."""
 
     def claim(self) -> None:
-        """Create it for this process, and remove those whose drivers are dead."""
+        """Create it for this process, empty, and remove those whose drivers are dead."""
         directory = Path(self.path)
+        shutil.rmtree(directory, ignore_errors=True)  # an earlier life of this query may have been killed
         directory.mkdir(parents=True, exist_ok=True)
         (directory / _OWNER).write_text(str(os.getpid()))
         for sibling in directory.parent.iterdir():

@@ -1,38 +1,56 @@
-"""Sticky processors with public API only: a cached one-row-per-processor DataFrame that tasks co-group with.
+"""Sticky processors with public API only: a cached one-row-per-processor DataFrame that every epoch joins.
 
-Spark schedules a task where the cached block of its anchor partition is. Labels are chosen so that Spark's
-hash partitioning sends each to a partition of its own, and the anchor is built again until its blocks are
-balanced over the executors. If an executor dies, Spark rebuilds its block elsewhere and the processor's
-state is read back from the durable runs.
+The join is a shuffled hash join whose build side is the anchor's one row per partition, so the epoch's rows
+stream through it unsorted and are shuffled once. The joined partition has no place of its own, and Spark
+runs its task on the executor that caches the anchor's block. Invariant: partition number and processor
+number are the same, because labels are chosen so that Spark's hash partitioning is a bijection on them.
+
+If an executor dies, Spark computes its blocks again on other executors: those processors move, once, and
+the others stay. Known limit: the anchor is not balanced again when a replacement arrives. A union with the
+anchor would be simpler, but Spark keeps only the host of a cached block there, not the executor.
 """
 
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spillway.errors import SessionError
 from spillway.spark.processor import executor_name
 
-ATTEMPTS = 40
-SPREAD_SECONDS = 0.2
-"""Each task of the build takes at least this long, so that no executor runs off with most of them."""
+BUILD_ATTEMPTS = 40
+WAVE_SECONDS = 0.5
+"""The tasks of a build end together, at multiples of this: an executor that ended first would take two."""
 _LABEL_SEARCH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    COLUMN = "p"
+    """Where the processors of a query run."""
+
+    COLUMN: ClassVar[str] = "p"
 
     frame: DataFrame
     labels: tuple[int, ...]
     """The label of each processor."""
     executors: tuple[str, ...]
-    """The executor of each processor when the anchor was built."""
+    """The executor of each processor when the anchor was built, as host:process."""
+
+    def attach(self, rows: DataFrame, label: Column) -> DataFrame:
+        """The rows, each in the partition of its processor's label and on its executor."""
+        routed = rows.withColumn(self.COLUMN, label).repartition(len(self.labels), self.COLUMN)
+        return routed.join(self.frame.hint("shuffle_hash"), self.COLUMN).drop(self.COLUMN)
+
+    def no_rows(self) -> DataFrame:
+        """An empty partition for each processor, on its executor."""
+        return self.frame.where(F.col(self.COLUMN) < 0)
 
     def release(self) -> None:
         self.frame.unpersist()
@@ -41,11 +59,12 @@ class Anchor:
 def build_anchor(spark: SparkSession, processors: int, executors: int) -> Anchor:
     """An anchor whose processors are spread as evenly over the executors as they go."""
     labels = _labels(spark, processors)
+    _warm(spark, executors)
     allowed = -(-processors // executors)
     seen: Counter[str] = Counter()
-    for _ in range(ATTEMPTS):
-        frame = _frame(spark, labels, processors).persist()
-        places = _places(frame, labels)
+    for _ in range(BUILD_ATTEMPTS):
+        frame = _frame(spark, labels).persist()
+        places = _places(frame, processors)
         seen = Counter(places)
         if max(seen.values()) <= allowed and len(seen) == min(executors, processors):
             return Anchor(frame, labels, places)
@@ -56,29 +75,43 @@ def build_anchor(spark: SparkSession, processors: int, executors: int) -> Anchor
     )
 
 
-def _frame(spark: SparkSession, labels: tuple[int, ...], processors: int) -> DataFrame:
-    rows = spark.createDataFrame([(label,) for label in labels], f"{Anchor.COLUMN} int")
-    return rows.repartition(processors, Anchor.COLUMN)
-
-
 def _labels(spark: SparkSession, processors: int) -> tuple[int, ...]:
-    """Labels whose hash modulo the number of partitions is a bijection, in the order of the partitions."""
+    """For each partition a label that Spark's hash partitioning sends there."""
     candidates = spark.range(processors * _LABEL_SEARCH).select(F.col("id").cast("int").alias("label"))
     partition = F.pmod(F.hash("label"), F.lit(processors)).alias("partition")
-    rows = candidates.select("label", partition).groupBy("partition").agg(F.min("label").alias("label"))
-    found = {row["partition"]: row["label"] for row in rows.collect()}
+    found = {row["partition"]: row["label"] for row in candidates.select("label", partition).collect()}
     if len(found) != processors:
         raise SessionError(f"no labels found for {processors} processors; use fewer")
     return tuple(found[partition] for partition in range(processors))
 
 
-def _places(frame: DataFrame, labels: tuple[int, ...]) -> tuple[str, ...]:
-    def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            time.sleep(SPREAD_SECONDS)
-            names = pa.array([executor_name()] * batch.num_rows, pa.string())
-            yield pa.RecordBatch.from_arrays([batch.column(0), names], names=["label", "executor"])
+def _warm(spark: SparkSession, executors: int) -> None:
+    """Start a Python worker everywhere, which takes seconds that would unbalance the build."""
+    spark.range(0, executors * 2, 1, executors * 2).mapInArrow(_where, _PLACE).collect()
 
-    rows = frame.mapInArrow(where, "label int, executor string").collect()
-    found = {row["label"]: row["executor"] for row in rows}
-    return tuple(found[label] for label in labels)
+
+def _frame(spark: SparkSession, labels: tuple[int, ...]) -> DataFrame:
+    rows = spark.createDataFrame([(label,) for label in labels], f"{Anchor.COLUMN} int")
+    return rows.repartition(len(labels), Anchor.COLUMN)
+
+
+def _places(frame: DataFrame, processors: int) -> tuple[str, ...]:
+    found = {row["partition"]: row["executor"] for row in frame.mapInArrow(_where, _PLACE).collect()}
+    return tuple(found[processor] for processor in range(processors))
+
+
+_PLACE = "partition int, executor string"
+
+
+def _where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a task: its partition and its executor, at the end of the present wave or the next."""
+    for _ in batches:
+        pass
+    context = TaskContext.get()
+    assert context is not None
+    left = WAVE_SECONDS - time.time() % WAVE_SECONDS
+    time.sleep(left if left > WAVE_SECONDS / 2 else left + WAVE_SECONDS)
+    place = f"{socket.gethostname()}:{executor_name()}"
+    yield pa.RecordBatch.from_arrays(
+        [pa.array([context.partitionId()], pa.int32()), pa.array([place])], names=["partition", "executor"]
+    )

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spillway.spark.anchor import Anchor
-from spillway.spark.processor import COMMIT_SCHEMA, by_label, by_partition
+from spillway.spark.processor import COMMIT_SCHEMA, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, JoinOperator
 from spillway.state.orders import Orders, Report
@@ -30,29 +30,24 @@ class SparkEpoch:
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        rows = (self._anchored if self.anchor else self._direct)(orders).collect()
-        return [Report.from_json(row["report"]) for row in rows]
+        return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
 
-    def _direct(self, orders: Sequence[Orders]) -> DataFrame:
-        task = by_partition(orders, self.operator)
-        if self.batch is None:
-            frame = self.spark.range(0, len(orders), 1, len(orders)).where("id < 0")
-        else:
-            routed = self.batch.withColumn(_PROCESSOR, self._route(self.placement))
-            frame = routed.repartitionById(len(orders), F.col(_PROCESSOR)).drop(_PROCESSOR)
-        return frame.mapInArrow(task, COMMIT_SCHEMA)
+    def job(self, orders: Sequence[Orders]) -> DataFrame:
+        """The epoch as a plan: one partition per processor in, one commit row of each out."""
+        frame = self._direct(len(orders)) if self.anchor is None else self._anchored(self.anchor)
+        return frame.mapInArrow(by_partition(orders, self.operator), COMMIT_SCHEMA)
 
-    def _anchored(self, orders: Sequence[Orders]) -> DataFrame:
-        assert self.anchor is not None
-        labels = self.anchor.labels
-        task = by_label({labels[one.processor]: one for one in orders}, self.operator)
-        anchor = self.anchor.frame.groupBy(Anchor.COLUMN)
+    def _direct(self, processors: int) -> DataFrame:
         if self.batch is None:
-            frame = self.anchor.frame.where(F.col(Anchor.COLUMN) < 0)
-        else:
-            route = self._route(tuple(labels[processor] for processor in self.placement))
-            frame = self.batch.withColumn(Anchor.COLUMN, route)
-        return frame.groupBy(Anchor.COLUMN).cogroup(anchor).applyInArrow(task, COMMIT_SCHEMA)
+            return self.spark.range(0, processors, 1, processors).where("id < 0")
+        routed = self.batch.withColumn(_PROCESSOR, self._route(self.placement))
+        return routed.repartitionById(processors, F.col(_PROCESSOR)).drop(_PROCESSOR)
+
+    def _anchored(self, anchor: Anchor) -> DataFrame:
+        if self.batch is None:
+            return anchor.no_rows()
+        targets = tuple(anchor.labels[processor] for processor in self.placement)
+        return anchor.attach(self.batch, self._route(targets))
 
     def _route(self, targets: tuple[int, ...]) -> Column:
         group = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=len(targets))

@@ -10,7 +10,12 @@ from spillway import errors
 from spillway.errors import SpillwayError
 
 _OURS = re.compile(r"spillway\.errors\.(\w+): (.*)")
-_CAUSE = re.compile(r"^(?:Caused by: |py4j\.protocol\.\w+: )?[\w.$]*(?:Error|Exception): (.+)$", re.MULTILINE)
+_CAUSE = re.compile(
+    r"^(?:Caused by: |py4j\.protocol\.\w+: |: )?[\w.$]*(?:Error|Exception): (.+)$", re.MULTILINE
+)
+
+_CONDITION = re.compile(r"\[(?!PYTHON_EXCEPTION|STREAM_FAILED|FOREACH_)[A-Z0-9_.]+\] ")
+"""Spark names what went wrong, and with it the file or column; these three only say where it surfaced."""
 
 
 def as_spillway_error(error: BaseException) -> SpillwayError | None:
@@ -28,8 +33,10 @@ def as_spillway_error(error: BaseException) -> SpillwayError | None:
 
 
 def first_cause(error: BaseException) -> str:
-    """The innermost message of a wrapped error, on one line."""
+    """The telling message of a wrapped error, on one line: Spark's own name for it, else the innermost."""
     text = str(error)
     causes = _CAUSE.findall(text)
-    line = causes[-1] if causes else text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    return str(line).strip()
+    named = [cause for cause in causes if _CONDITION.match(cause)]
+    if named or causes:
+        return str((named or causes)[-1]).strip()
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__

@@ -7,7 +7,7 @@ state of their own, so any Python worker of a host can serve any processor.
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,17 +30,6 @@ def by_partition(orders: Sequence[Orders], operator: JoinOperator) -> Callable[[
         context = TaskContext.get()
         assert context is not None
         yield _commit_row(orders[context.partitionId()], operator, batches)
-
-    return task
-
-
-def by_label(
-    orders: Mapping[int, Orders], operator: JoinOperator
-) -> Callable[[tuple[pa.Scalar, ...], Batches, Batches], Batches]:
-    """For a co-group with the anchor, where the grouping key is the label of the processor."""
-
-    def task(key: tuple[pa.Scalar, ...], batches: Batches, _anchor: Batches) -> Batches:
-        yield _commit_row(orders[key[0].as_py()], operator, batches)
 
     return task
 

@@ -24,6 +24,10 @@ RECENT = 100
 Listener = Callable[[dict[str, Any]], None]
 
 
+class _StoppedError(Exception):
+    """The query was asked to stop before this epoch began."""
+
+
 class Query:
     """Use `Session.run` to get one."""
 
@@ -149,7 +153,7 @@ class Query:
             self._close()
 
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
-        if self._stopping.is_set() or self._engine.has_taken(batch_id):
+        if self._engine.has_taken(batch_id):
             return
         self._run_epoch(batch, batch_id)
         self._drain()
@@ -164,6 +168,9 @@ class Query:
 
     def _run_epoch(self, batch: DataFrame | None, batch_id: int | None) -> None:
         with self._one_epoch:
+            if self._stopping.is_set():
+                # To return would let Spark count the batch as done, and a restart would never see it again.
+                raise _StoppedError
             while self._engine.has_begun_cleanup:
                 self._clean(Cleaning.BEGUN)
             self._note(self._engine.run_epoch(self._execute(batch), batch_id))

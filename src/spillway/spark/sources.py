@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -12,6 +13,7 @@ from spillway.errors import SourceError
 from spillway.job import SourceSpec
 from spillway.plan.schema import Column
 from spillway.spark.workload_source import WorkloadSource
+from spillway.workload.options import parse_options
 
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
 SELF_DESCRIBING = ("parquet", "orc")
@@ -27,6 +29,7 @@ def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     if is_file:
         _check_path(spec, where)
     if spec.format == WorkloadSource.name():
+        _check_workload(spec, where)
         spark.dataSource.register(WorkloadSource)
     try:
         reader = spark.readStream.format(spec.format).options(**spec.options)
@@ -37,8 +40,8 @@ def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         frame = reader.load(spec.path) if spec.path is not None else reader.load()
         if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
             _check_schema(spark, spec, frame.schema, where)
-    except PySparkException as error:
-        raise SourceError(f"{where} cannot be opened: {_first_line(error)}") from None
+    except (PySparkException, Py4JError) as error:
+        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
     return frame
 
 
@@ -79,5 +82,17 @@ def _check_schema(spark: SparkSession, spec: SourceSpec, declared: StructType, w
             )
 
 
-def _first_line(error: PySparkException) -> str:
-    return str(error).strip().splitlines()[0]
+def _check_workload(spec: SourceSpec, where: str) -> None:
+    """Spark would report a bad option when the first batch is planned, from a Python worker."""
+    options = spec.options if spec.path is None else {**spec.options, "path": spec.path}
+    try:
+        parse_options(options)
+    except SourceError as error:
+        raise SourceError(f"{where} {error}") from None
+
+
+def _reason(error: PySparkException | Py4JError) -> str:
+    """What Spark says, without its stack trace."""
+    java = getattr(error, "java_exception", None)
+    text = str(error if java is None else java.getMessage()).strip()
+    return text.splitlines()[0] if text else type(error).__name__

@@ -174,7 +174,6 @@ class Session:
         executors = count_executors(self.spark)
         if executors < 2:
             return None
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(processors))
         return build_anchor(self.spark, processors, executors)
 
     def _writer(

@@ -20,6 +20,7 @@ from spillway.plan.evaluate import result_type
 from spillway.plan.expression import ColumnRef
 from spillway.plan.join_plan import InputPlan, JoinPlan
 from spillway.plan.keys import common_key_type, hash_is_exact
+from spillway.spark.payload_types import unsupported_part
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
 
 
@@ -125,6 +126,12 @@ def _typed(one: InputPlan, source: DataFrame) -> _Typed:
     for field, column in zip(fields[len(keys) :], one.columns, strict=True):
         if isinstance(field.dataType, NullType):
             raise ViewError(f"{one.name}.{column.label} has no type (NULL); cast it to one")
+        part = unsupported_part(field.dataType)
+        if part is not None:
+            raise ViewError(
+                f"{one.name}.{column.label} is {field.dataType.simpleString()}, and a view cannot carry "
+                f"{part.simpleString()}; cast it in the view, to string for example, or leave it out"
+            )
     return _Typed(frame, tuple(field.dataType for field in fields[: len(keys)]), fields[len(keys) :])
 
 

@@ -17,6 +17,7 @@ from spillway.state.orders import Limits
 from spillway.state.pending import Pending, PendingWriter, read_pending
 from spillway.state.segment import Segment, concat, rows_only, sorted_segment, take
 from spillway.state.storage import Storage
+from spillway.state.utc import in_utc
 
 Deltas = list[Segment | None]
 """Rows per input in hash order; None where there are none."""
@@ -137,7 +138,8 @@ class _Room:
 def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:
     if not wire.columns:
         return rows_only(batch.num_rows)
-    return pa.RecordBatch.from_arrays([batch.column(slot) for slot in wire.slots], names=list(wire.columns))
+    arrays = [in_utc(batch.column(slot)) for slot in wire.slots]
+    return pa.RecordBatch.from_arrays(arrays, names=list(wire.columns))
 
 
 def _gathered(parts: list[Segment]) -> Segment | None:

@@ -42,7 +42,6 @@ class ManifestLog:
         for sequence, name in records:
             if sequence > manifest.sequence:
                 manifest = manifest.apply(EpochRecord.from_json(read_document(self._storage, name)))
-        self._sweep(manifest)
         return manifest
 
     def records_after(self, sequence: int) -> Iterator[EpochRecord]:
@@ -77,8 +76,11 @@ class ManifestLog:
             self._storage.delete(old for sequence, old in snapshots[:-1] if sequence < last)
             self._storage.delete(old for sequence, old in records if sequence < last)
 
-    def _sweep(self, manifest: Manifest) -> None:
-        """After a restart: what killed attempts and killed drivers left, and nobody refers to."""
+    def sweep(self, manifest: Manifest) -> None:
+        """After a restart: delete what killed attempts and killed drivers left, and nobody refers to.
+
+        Apart from `load`, because it must not happen before the manifest has proved to be complete.
+        """
         kept = manifest.files()
         for record in self.records_after(-1):
             kept |= {run.name for run in record.added}

@@ -44,9 +44,14 @@ class ResultWriter:
             self._parquet(self._storage).write_batch(self._batch(chunk))
 
     def close(self) -> tuple[tuple[str, int, int], ...]:
-        """Finish the file: its name, rows and bytes, or nothing when there were no results."""
-        if self._writer is None:
+        """Finish the file: its name, rows and bytes, or nothing when there were no results.
+
+        Results that are only counted are reported as a file of no bytes, which no sink looks for.
+        """
+        if not self.rows:
             return ()
+        if self._writer is None:
+            return ((self._name, self.rows, 0),)
         self._writer.close()
         size = self._file.tell()
         self._file.close()

@@ -1,0 +1,157 @@
+"""The manifest: a fold of records that survives storage, and a log that one driver at a time can extend."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.errors import CheckpointError, StateError
+from spillway.state.compaction import CompactionLimits, choose_merges
+from spillway.state.document import encode_document, read_document
+from spillway.state.manifest import NO_BATCH, Counters, EpochRecord, Manifest
+from spillway.state.manifest_log import ManifestLog
+from spillway.state.pending import Pending
+from spillway.state.run import Run
+from spillway.state.storage import Storage
+
+PLACEMENT = (0, 0, 1)
+
+
+def run(name: str, epoch: int, *, live: int = 0b111, size: int = 10, input_: int = 0) -> Run:
+    return Run(f"runs/{name}", input_, epoch, epoch, 1, size, 1, live)
+
+
+def record(sequence: int, **changes: object) -> EpochRecord:
+    fields: dict[str, object] = {
+        "sequence": sequence,
+        "token": 1,
+        "batch_id": sequence,
+        "added": (run(f"{sequence}", sequence),),
+        "replaced": (),
+        "pending": {},
+        "files": ((f"{sequence}.parquet", 2, 30),),
+        "counters": Counters(input_rows=5, results_runtime=2, epochs=1),
+    }
+    return EpochRecord(**(fields | changes))  # type: ignore[arg-type]
+
+
+def store_files(storage: Storage, manifest: Manifest) -> None:
+    for name in manifest.files():
+        storage.write(name, b"state")
+
+
+def test_a_record_and_a_manifest_survive_storage() -> None:
+    waiting = (Pending("pending/x", 1, 9, 100, 7, 0b10, skip=3, emitted=4),)
+    one = record(0, pending={2: waiting}, placement=(1, 1, 2), replaced=(("runs/0", 0b1),))
+    assert EpochRecord.from_json(one.to_json()) == one
+    manifest = Manifest(-1, NO_BATCH, PLACEMENT).apply(record(0)).apply(record(1, pending={2: waiting}))
+    assert Manifest.from_json(manifest.to_json()) == manifest
+    assert manifest.pending_rows == 6
+    assert manifest.counters == Counters(input_rows=10, results_runtime=4, epochs=2)
+    assert manifest.files() == {"runs/0", "runs/1", "pending/x"}
+
+
+def test_applying_records() -> None:
+    manifest = Manifest(-1, NO_BATCH, PLACEMENT).apply(record(0)).apply(record(1, batch_id=None))
+    assert (manifest.sequence, manifest.batch_id) == (1, 0)
+    part = manifest.apply(record(2, replaced=(("runs/0", 0b011),)))
+    assert part.runs["runs/0"].live == 0b100
+    gone = part.apply(record(3, replaced=(("runs/0", 0b100),), placement=(1, 1, 1)))
+    assert "runs/0" not in gone.runs
+    assert (manifest.placement, gone.placement) == (PLACEMENT, (1, 1, 1))
+    with pytest.raises(StateError, match="epoch 7 cannot follow epoch 3"):
+        gone.apply(record(7))
+
+
+@given(st.integers(0, 30), st.integers(1, 6))
+def test_whatever_the_snapshots_the_log_gives_back_what_was_committed(
+    tmp_path_factory: pytest.TempPathFactory, epochs: int, snapshot_epochs: int
+) -> None:
+    storage = Storage(str(tmp_path_factory.mktemp("log")))
+    log = ManifestLog(storage, snapshot_epochs=snapshot_epochs)
+    manifest = log.load(PLACEMENT)
+    for sequence in range(epochs):
+        replaced = ((f"runs/{sequence - 1}", 0b111),) if sequence % 3 == 2 else ()
+        one = record(sequence, replaced=replaced, placement=PLACEMENT if sequence == 0 else None)
+        for added in one.added:
+            storage.write(added.name, b"state")
+        manifest = log.commit(manifest, one)
+        assert all(storage.exists(name) for name in manifest.files())
+    again = ManifestLog(storage, snapshot_epochs=snapshot_epochs)
+    assert again.load((9, 9, 9)) == (manifest if epochs else Manifest(-1, NO_BATCH, (9, 9, 9)))
+    assert set(storage.list("runs/")) >= set(manifest.runs)
+    last = [one.sequence for one in again.records_after(epochs - 2)]
+    assert last == ([epochs - 1] if epochs else [])
+    assert len(storage.list("manifest/")) <= 3 * snapshot_epochs + 2
+
+
+def test_files_that_nobody_refers_to_are_swept_at_the_next_start(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    log = ManifestLog(storage)
+    manifest = log.commit(log.load(PLACEMENT), record(0))
+    store_files(storage, manifest)
+    for orphan in ("runs/killed", "pending/killed"):
+        storage.write(orphan, b"x")
+    again = ManifestLog(storage)
+    loaded = again.load(PLACEMENT)
+    assert len(storage.list("runs/")) == 2
+    again.sweep(loaded)
+    assert storage.list("runs/") == ["runs/0"]
+    assert storage.list("pending/") == []
+
+
+def test_a_driver_that_was_taken_over_commits_nothing(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    old = ManifestLog(storage)
+    manifest = old.load(PLACEMENT)
+    new = ManifestLog(storage)
+    assert new.token == old.token + 1
+    with pytest.raises(CheckpointError, match=r"another driver \(process \d+ on .*\) took over"):
+        old.commit(manifest, record(0))
+    assert storage.list("manifest/") == []
+    new.commit(new.load(PLACEMENT), record(0))
+    with pytest.raises(CheckpointError, match=r"epoch 0 is already in .*manifest.*; stop one of the two"):
+        new.commit(manifest, record(0))
+
+
+@pytest.mark.parametrize("position", [2, 15, 50, -1])
+def test_documents_are_checked(tmp_path: Path, position: int) -> None:
+    storage = Storage(str(tmp_path))
+    body = {"numbers": list(range(20)), "text": "ä\n"}
+    storage.write("x.json", encode_document(body))
+    assert read_document(storage, "x.json") == body
+    content = bytearray((tmp_path / "x.json").read_bytes())
+    content[position] ^= 2
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises((StateError, CheckpointError), match=r"x\.json (is corrupted|has format version)"):
+        read_document(storage, "x.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"[]\n{}", b"{}\n{}", b'{"spillway": 1}\n{}', b"\xff\xfe\n"])
+def test_a_document_without_a_header_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(StateError, match=r"x\.json is corrupted: no header; restore"):
+        read_document(Storage(str(tmp_path)), "x.json")
+
+
+@given(st.lists(st.integers(1, 400), max_size=120), st.integers(2, 6))
+def test_merging_keeps_runs_few_and_adjacent(sizes: list[int], fanout: int) -> None:
+    """Merges carried out epoch by epoch: logarithmically many runs, none too large, always neighbours."""
+    limits = CompactionLimits(fanout=fanout, max_bytes=4_000)
+    runs: list[Run] = []
+    for epoch, size in enumerate(sizes):
+        for names in choose_merges(runs, 2, limits):
+            chosen = [one for one in runs if one.name in names]
+            first = runs.index(chosen[0])
+            assert [one.name for one in runs[first : first + len(chosen)]] == list(names)
+            assert len(chosen) >= fanout
+            merged = run(f"m{epoch}", chosen[0].first_epoch, size=sum(one.bytes for one in chosen))
+            assert merged.bytes <= limits.max_bytes
+            runs[first : first + len(chosen)] = [merged]
+        runs.append(run(f"{epoch}", epoch, size=size))
+    total = sum(sizes)
+    assert sum(one.bytes for one in runs) == total
+    small = [one for one in runs if one.bytes < limits.max_bytes // 2]
+    assert len(small) <= fanout * (max(total, 2).bit_length() + 2)
+    assert choose_merges([run("x", 0, input_=1)], 2, limits) == ()

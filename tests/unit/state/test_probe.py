@@ -1,0 +1,100 @@
+"""The vectorised probe against the join by its definition, for any cut into segments and any interval."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.state.group import flags, group_of
+from spillway.state.probe import MAX_RESULTS_OF_ROW, chunk, probe, verify
+from spillway.state.reference import join
+from spillway.state.segment import Segment, merge, sorted_segment
+
+GROUPS = 4
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+KEYS = st.integers(0, 9)
+
+
+def rows_of(keys: list[int], first: int, buckets: int) -> Segment:
+    """Rows (id, key); keys that are equal modulo `buckets` share their hash."""
+    values = np.array(keys, dtype=np.int64)
+    hashes = ((values % buckets).astype(np.uint64) * SPREAD).view(np.int64)
+    ids = np.arange(first, first + len(keys))
+    batch = pa.RecordBatch.from_arrays([pa.array(ids), pa.array(values)], names=["id", "k"])
+    return sorted_segment(hashes, batch)
+
+
+@st.composite
+def probes(draw: st.DrawFn) -> dict[str, Any]:
+    inputs = draw(st.integers(2, 4))
+    segments = st.lists(st.tuples(st.lists(KEYS, max_size=6), st.integers(0, 2**GROUPS - 1)), max_size=3)
+    return {
+        "driving": draw(st.integers(0, inputs - 1)),
+        "driver": draw(st.lists(KEYS, max_size=8)),
+        "segments": [draw(segments) for _ in range(inputs)],
+        "buckets": draw(st.sampled_from([1, 3, 1000])),
+        "step": draw(st.integers(1, 9)),
+    }
+
+
+def state_of(case: dict[str, Any]) -> tuple[list[list[Segment]], list[list[dict[str, Any]]]]:
+    state, rows = [], []
+    for pieces in case["segments"]:
+        made, live_rows = [], []
+        for age, (keys, live) in enumerate(pieces):
+            piece = rows_of(keys, 100 * (age + 1), case["buckets"])
+            made.append(Segment(piece.hashes, piece.columns, flags(live, GROUPS)))
+            owned = group_of(piece.hashes, GROUPS).tolist()
+            live_rows += [
+                row for row, group in zip(piece.columns.to_pylist(), owned, strict=True) if live >> group & 1
+            ]
+        state.append(made)
+        rows.append(live_rows)
+    return state, rows
+
+
+def expand(case: dict[str, Any], state: list[list[Segment]]) -> list[tuple[int, ...]]:
+    """All results in the order of the probe, taken in small intervals."""
+    driver = rows_of(case["driver"], 0, case["buckets"])
+    keys = ((1,),) * len(state)
+    found = probe(driver, case["driving"], state, GROUPS, keys)
+    results: list[tuple[int, ...]] = []
+    for low in range(0, found.total, case["step"]):
+        piece = chunk(found, low, min(found.total, low + case["step"]))
+        assert piece.rows == min(found.total, low + case["step"]) - low
+        if found.collisions:
+            piece = verify(piece, keys)
+        columns = [piece.column(number, 0).to_pylist() for number in range(len(state))]
+        results += list(zip(*columns, strict=True))
+    return results
+
+
+@given(probes())
+def test_results_are_those_of_the_definition(case: dict[str, Any]) -> None:
+    state, rows = state_of(case)
+    driver = rows_of(case["driver"], 0, case["buckets"])
+    rows[case["driving"]] = driver.columns.to_pylist()
+    wanted = Counter(tuple(row["id"] for row in one) for one in join(rows, lambda _, row: row["k"]))
+    assert Counter(expand(case, state)) == wanted
+
+
+@given(probes())
+def test_the_order_does_not_depend_on_how_state_is_cut(case: dict[str, Any]) -> None:
+    """What lets a probe stop inside a row, and go on after the state was merged."""
+    state, _ = state_of(case)
+    merged = [[merge(pieces, GROUPS)] if pieces else [] for pieces in state]
+    assert expand(case, state) == expand(case, merged)
+
+
+def test_more_results_than_a_number_can_count_are_bounded() -> None:
+    """Eight inputs of a thousand rows of one key: 10^21 results of a row; the first are there at once."""
+    many = rows_of([1] * 1_000, 0, 1_000)
+    state = [[many] for _ in range(8)]
+    found = probe(rows_of([1, 1, 1], 0, 1_000), 0, state, GROUPS, ((),) * 8)
+    assert found.total == MAX_RESULTS_OF_ROW
+    piece = chunk(found, 5, 9)
+    assert piece.column(7, 0).to_pylist() == [5, 6, 7, 8]
+    assert piece.column(0, 0).to_pylist() == [0] * 4

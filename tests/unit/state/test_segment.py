@@ -1,0 +1,85 @@
+"""Segments: sorting, masks and merging keep every live row once, in the order that a stopped probe needs."""
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.model.group_set import all_groups, from_hex, group_set, members, to_hex
+from spillway.state.group import cut, flags, group_of, group_starts, present
+from spillway.state.segment import Segment, merge, rows_only, sorted_segment
+from spillway.state.utc import in_utc
+
+FEW = st.lists(st.sampled_from([-(2**63), -5, -1, 0, 1, 2**40, 2**63 - 1]), max_size=12)
+GROUP_COUNTS = st.sampled_from([1, 2, 3, 7, 256, 65_536])
+
+
+def numbered(hashes: list[int], first: int = 0) -> Segment:
+    numbers = pa.array(range(first, first + len(hashes)), pa.int64())
+    return sorted_segment(
+        np.array(hashes, dtype=np.int64), pa.RecordBatch.from_arrays([numbers], names=["n"])
+    )
+
+
+@given(st.integers(-(2**63), 2**63 - 1), GROUP_COUNTS)
+def test_a_group_is_a_range_of_hashes(value: int, groups: int) -> None:
+    group = int(group_of(np.array([value]), groups)[0])
+    assert group == (((value >> 32) + 2**31) * groups) >> 32
+    starts = group_starts(groups)
+    assert int(np.searchsorted(starts, value, side="right")) - 1 == group
+
+
+@given(st.sets(st.integers(0, 299)), FEW)
+def test_sets_of_groups(chosen: set[int], hashes: list[int]) -> None:
+    mask = group_set(chosen)
+    assert set(members(mask)) == chosen
+    assert from_hex(to_hex(mask)) == mask
+    assert set(np.flatnonzero(flags(mask, 300)).tolist()) == chosen
+    ordered = np.sort(np.array(hashes, dtype=np.int64))
+    assert set(members(present(ordered, 300))) == set(group_of(ordered, 300).tolist())
+    assert cut(ordered, 300)[-1] == len(ordered)
+
+
+@given(st.lists(st.tuples(FEW, st.integers(0, 7)), min_size=1, max_size=5))
+def test_merging_keeps_live_rows_in_order_of_age(pieces: list[tuple[list[int], int]]) -> None:
+    """Against the obvious: concatenate the live rows, sort stably by hash."""
+    groups = 3
+    segments, wanted = [], []
+    for age, (hashes, live) in enumerate(pieces):
+        made = numbered(hashes, 100 * age)
+        segments.append(Segment(made.hashes, made.columns, flags(live, groups)))
+        for one, number in zip(made.hashes.tolist(), made.columns.column(0).to_pylist(), strict=True):
+            if live >> int(group_of(np.array([one]), groups)[0]) & 1:
+                wanted.append((one, number))
+    merged = merge(segments, groups)
+    got = list(zip(merged.hashes.tolist(), merged.columns.column(0).to_pylist(), strict=True))
+    assert got == sorted(wanted, key=lambda row: row[0])
+    assert merged.live is None
+
+
+def test_merging_rows_without_columns_keeps_their_number() -> None:
+    one = Segment(np.array([1, 5], dtype=np.int64), rows_only(2))
+    other = Segment(np.array([0, 5, 9], dtype=np.int64), rows_only(3))
+    merged = merge([one, other], 4)
+    assert merged.hashes.tolist() == [0, 1, 5, 5, 9]
+    assert merged.columns.num_rows == 5
+    assert all_groups(3) == 0b111
+
+
+def test_instants_of_any_zone_become_utc_also_when_nested() -> None:
+    noon = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+    tokyo = pa.timestamp("us", "Asia/Tokyo")
+    kinds = [
+        (tokyo, noon),
+        (pa.list_(tokyo), [noon, None]),
+        (pa.map_(pa.string(), tokyo), [("a", noon)]),
+        (pa.struct([("at", pa.list_(tokyo)), ("n", pa.int32())]), {"at": [noon], "n": 1}),
+    ]
+    for kind, value in kinds:
+        array = in_utc(pa.array([value, None], kind))
+        assert "Asia" not in str(array.type)
+        assert array.to_pylist() == [value, None]
+    local = pa.array([noon.replace(tzinfo=None)], pa.timestamp("us"))
+    assert in_utc(local) is local

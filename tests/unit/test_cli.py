@@ -1,0 +1,150 @@
+"""The command line without Spark: plans, errors as one line and an exit code, progress."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spillway.cli.app import main
+from spillway.cli.output import ProgressLine
+from spillway.cli.run import describe
+
+SOURCES = "".join(
+    f'[sources.{name}]\nformat = "parquet"\npath = "data/{name}"\nschema = "k long, id long"\n'
+    for name in "abc"
+)
+SQL = "SELECT a.id AS p, b.id AS q FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND a.id < b.id"
+
+
+def job(directory: Path, sql: str = SQL, sources: str = SOURCES) -> Path:
+    file = directory / "job.toml"
+    file.write_text(
+        f'[view]\nsql = "{sql}"\n{sources}[run]\ncheckpoint = "state"\nprocessors = 3\n[sink]\npath = "out"\n'
+    )
+    return file
+
+
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object
+) -> tuple[int, str, str]:
+    monkeypatch.setattr("sys.argv", ["spillway", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    output, error = capsys.readouterr()
+    return int(ended.value.code or 0), output, error
+
+
+def test_explain_needs_no_spark_when_the_job_has_schemas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spillway.spark.session.build_session", None)
+    code, output, error = call(monkeypatch, capsys, "explain", job(tmp_path))
+    assert (code, error) == (0, "")
+    assert "a.id < b.id" in output
+    code, output, _ = call(monkeypatch, capsys, "explain", job(tmp_path), "--json")
+    assert code == 0
+    assert isinstance(json.loads(output.splitlines()[-1]), dict)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_an_error_is_one_line_and_an_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    missing = tmp_path / "nowhere.toml"
+    told = f"job file {missing} cannot be read: No such file or directory"
+    assert call(monkeypatch, capsys, command, missing) == (1, "", f"error: {told}\n")
+    code, output, error = call(monkeypatch, capsys, command, missing, "--json")
+    assert (code, error) == (1, f"error: {told}\n")
+    assert json.loads(output) == {"error": told, "kind": "JobError"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT a.nope FROM a, b WHERE a.k = b.k", "unknown column a.nope"),
+        ("SELECT a.id FROM a, b WHERE a.k < b.k", "equi-join"),
+        ("SELECT FROM WHERE", "SELECT"),
+    ],
+)
+def test_explain_refuses_what_run_would(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    sql: str,
+    message: str,
+) -> None:
+    code, output, error = call(monkeypatch, capsys, "explain", job(tmp_path, sql))
+    assert (code, output) == (1, "")
+    assert len(error.splitlines()) == 1
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_a_bad_schema_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = SOURCES.replace("k long, id long", "k long id", 1)
+    code, _, error = call(monkeypatch, capsys, "explain", job(tmp_path, sources=bad))
+    assert code == 1
+    assert len(error.splitlines()) == 1
+    assert "k long id" in error
+
+
+def test_usage_errors_are_not_ours_to_hide(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, error = call(monkeypatch, capsys, "run", "--nonsense")
+    assert code == 2
+    assert "--nonsense" in error
+
+
+def test_the_demo_does_not_clear_a_directory_that_is_not_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    code, _, error = call(monkeypatch, capsys, "demo", "--directory", tmp_path)
+    assert code == 1
+    assert f"{tmp_path} is not empty and not a demo; choose another" in error
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+
+
+def entry(sequence: int, **changes: Any) -> dict[str, Any]:
+    processors = [{"resident_bytes": 2_000_000}, {"resident_bytes": 0}]
+    return {
+        "sequence": sequence,
+        "input_rows": 1_000,
+        "results": 50,
+        "pending_rows": 0,
+        "processors": processors,
+    } | changes
+
+
+def test_progress_off_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressLine() as line:
+        line.epoch(entry(0))
+        line.epoch(entry(1))
+        line._shown -= 10
+        line.epoch(entry(2, pending_rows=7))
+    output, error = capsys.readouterr()
+    assert output == ""
+    first, second = error.splitlines()
+    assert first.startswith("epoch 0 | 1,000 rows in")
+    assert "epoch 2 | 3,000 rows in" in second
+    assert second.endswith("| 150 results | 7 rows pending | memory 2, 0 MB")
+
+
+def test_a_summary_in_words() -> None:
+    summary = {
+        "input_rows": 12_000,
+        "results_runtime": 900,
+        "results_cleanup": 100,
+        "epochs": 3,
+        "seconds": 2.0,
+        "resident_bytes_peak": [1_500_000, 0],
+    }
+    assert describe(summary) == (
+        "12,000 rows in, 1,000 results in 3 epochs and 2.0 s (6,000 rows/s); "
+        "peak state memory per processor: 1.5, 0.0 MB"
+    )
