@@ -1,4 +1,4 @@
-"""What a user can get wrong: one line that says what, where and what to do; nothing is lost."""
+"""What a user can get wrong: one line says what, where and what to do; nothing is lost or half-written."""
 
 import json
 import re
@@ -309,7 +309,7 @@ def test_a_hole_in_the_manifest_is_named(lab: "Lab", command: Command, tree: Tre
     assert command("run", write_job(lab))[0] == 0
     (lab.checkpoint / "manifest" / f"{1:012d}.json").unlink()
     before = tree(lab.out)
-    refused(command("run", write_job(lab)), r"epoch 2 cannot follow epoch 0 in the manifest")
+    refused(command("run", write_job(lab)), r"the manifest has epoch 2 after epoch 0")
     assert tree(lab.out) == before
 
 

@@ -39,11 +39,17 @@ class Checkpoint:
         self.storage = Storage(location)
         self.storage.check_writable()
         self._lock = _lock(self.storage)
+        self._is_new = False
         try:
             self.query_id = self._query_id(identity)
         except BaseException:
             self.close()
             raise
+
+    def abandon(self) -> None:
+        """Take back the identity if this driver gave it and nothing was ever committed under it."""
+        if self._is_new and not self.storage.entries("manifest"):
+            self.storage.delete([IDENTITY])
 
     def close(self) -> None:
         if self._lock is not None:
@@ -59,6 +65,7 @@ class Checkpoint:
             "groups": identity.groups,
         }
         if self.storage.create_exclusive(IDENTITY, encode_document(body)):
+            self._is_new = True
             return str(body["query_id"])
         found = read_document(self.storage, IDENTITY)
         for key, meaning in _MEANINGS.items():

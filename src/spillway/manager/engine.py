@@ -127,6 +127,11 @@ class Engine:
 
     def run_epoch(self, execute: Execute, batch_id: int | None) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry."""
+        if batch_id is not None and batch_id != self.manifest.batch_id + 1:
+            raise CheckpointError(
+                f"Spark's batch {batch_id} follows batch {self.manifest.batch_id} in {self._storage.root}: "
+                "its checkpoint does not fit the manifest; restore both from one backup"
+            )
         if self.has_begun_cleanup:
             raise StateError("the clean-up of a group is half done; finish it before the next epoch")
         return self._run(execute, batch_id, Cleaning.NONE)

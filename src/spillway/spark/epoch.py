@@ -16,8 +16,6 @@ from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, JoinOperator
 from spillway.state.orders import Orders, Report
 
-_PROCESSOR = "p"
-
 
 @dataclass(frozen=True, slots=True)
 class SparkEpoch:
@@ -40,8 +38,9 @@ class SparkEpoch:
     def _direct(self, processors: int) -> DataFrame:
         if self.batch is None:
             return self.spark.range(0, processors, 1, processors).where("id < 0")
-        routed = self.batch.withColumn(_PROCESSOR, self._route(self.placement))
-        return routed.repartitionById(processors, F.col(_PROCESSOR)).drop(_PROCESSOR)
+        # One wave of map tasks: three files on two cores would otherwise take the time of four.
+        tasks = self.batch.coalesce(self.spark.sparkContext.defaultParallelism)
+        return tasks.repartitionById(processors, self._route(self.placement))
 
     def _anchored(self, anchor: Anchor) -> DataFrame:
         if self.batch is None:

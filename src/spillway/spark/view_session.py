@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -44,10 +45,10 @@ UserFunction = Callable[[DataFrame, int], None]
 
 
 class Session:
-    """Runs views on a Spark session: its own, or one that is handed over (and then not stopped)."""
+    """Runs views on a Spark session: its own, or one that was there before (and then is not stopped)."""
 
     def __init__(self, spark: SparkSession | None = None, settings: Mapping[str, str] | None = None) -> None:
-        self._owns_spark = spark is None
+        self._owns_spark = spark is None and SparkContext._active_spark_context is None
         self.spark = build_session(settings or {}) if spark is None else adopt_session(spark)
 
     def run(
@@ -153,6 +154,7 @@ class Session:
                 SinkCommitter(sink, opened.checkpoint.query_id),
                 opened.journal,
             )
+            sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
             anchor = self._anchor(config.processors)
             return Query(
                 opened.checkpoint.query_id,
@@ -166,6 +168,7 @@ class Session:
                 listener=listener,
             )
         except BaseException:
+            opened.checkpoint.abandon()
             opened.close()
             raise
 

@@ -132,7 +132,10 @@ class Manifest:
 
     def apply(self, record: EpochRecord) -> "Manifest":
         if record.sequence != self.sequence + 1:
-            raise StateError(f"epoch {record.sequence} cannot follow epoch {self.sequence} in the manifest")
+            raise StateError(
+                f"the manifest has epoch {record.sequence} after epoch {self.sequence}: the records between "
+                "them are missing; restore them from a backup"
+            )
         runs = {name: _spilled(run, record.spilled) for name, run in self.runs.items()}
         for name, groups in record.replaced:
             runs[name] = replace(runs[name], live=runs[name].live & ~groups)
