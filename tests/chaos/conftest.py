@@ -29,7 +29,7 @@ from spillway.manager.tier_directory import choose_directory
 from spillway.state.document import read_document
 from spillway.state.storage import Storage
 
-FILES, ROWS = 18, 1_000
+FILES, ROWS = 22, 1_000
 SQL = "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, c.p AS p FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
 DOOMED = Path(__file__).parent / "doomed_driver.py"
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

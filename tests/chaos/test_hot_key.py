@@ -19,7 +19,7 @@ from spillway.state.storage import Storage
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts a JVM in half a minute
 
 WORKERS_RSS_BYTES = 900 << 20
-"""Two Python workers and their daemon: 4 million results of 4 columns, if held at once, would be more."""
+"""All Python workers and their daemon together; the three ids of `RESULTS` results alone would be 1.2 GB."""
 RESULTS = 50_000_000
 
 
@@ -55,12 +55,15 @@ def watch(driver: Any, until: Callable[[], bool], timeout_seconds: float = 150.0
     return peak
 
 
-def test_a_billion_results_stream_out_in_bounded_memory(drivers: Any, hot_streams: Any) -> None:
+def test_a_billion_results_stream_out_in_bounded_memory(
+    drivers: Any, hot_streams: Any, record_property: Callable[[str, object], None]
+) -> None:
     lives = drivers(hot_streams(1_000, 1), "count")
     job = lives.job
 
     first = lives.start()
     peak = watch(first, lambda: results(job) > RESULTS)
+    record_property("workers_rss_bytes_peak", peak)
     assert peak < WORKERS_RSS_BYTES
     first.process.send_signal(signal.SIGTERM)
     stopped = first.wait()

@@ -35,7 +35,7 @@ def test_a_killed_driver_goes_on_where_it_was(sink: str, drivers: Any, streams: 
             assert lives.job.committed() == (epoch if place == "staged" else epoch + 1)
     summary = lives.start().wait()
     assert summary["exit"] == 0
-    assert summary["input_rows"] == 54_000
+    assert summary["input_rows"] == 66_000
     assert lives.job.difference() == (0, 0)
 
 

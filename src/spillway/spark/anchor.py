@@ -6,8 +6,10 @@ runs its task on the executor that caches the anchor's block. Invariant: partiti
 number are the same, because labels are chosen so that Spark's hash partitioning is a bijection on them.
 
 If an executor dies, Spark computes its blocks again on other executors: those processors move, once, and
-the others stay. Known limit: the anchor is not balanced again when a replacement arrives. A union with the
-anchor would be simpler, but Spark keeps only the host of a cached block there, not the executor.
+the others keep theirs. Known limits: in the epoch of the loss Spark may run a surviving processor on another
+executor of the same host, because the lost tasks have no preference and the locality wait is then skipped;
+and the anchor is not balanced again when a replacement arrives, so after several losses one executor may
+have all processors. A union with the anchor would be simpler, but Spark keeps only the host of a block there.
 """
 
 import socket

@@ -41,6 +41,7 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         # Spark keeps offsets only; Spillway's own manifest is the log that recovery reads.
         "spark.sql.streaming.minBatchesToRetain": "20",
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     }
     if master.is_on_this_machine:
