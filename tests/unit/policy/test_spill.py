@@ -1,0 +1,103 @@
+"""Spill policies: golden choices, and what holds for every snapshot."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.errors import BudgetError
+from spillway.manager.budget import MINIMUM_BYTES, Budget
+from spillway.manager.spill import SpillManager
+from spillway.policy.spill import SPILL_POLICIES, GroupStatistics, SpillSnapshot
+from spillway.state.group_state import GroupState
+from spillway.state.manifest import Manifest
+from spillway.state.orders import Limits
+
+GROUPS = (
+    GroupStatistics(0, bytes=100, results=400, age_epochs=9, idle_epochs=1, recent_results=1.0),
+    GroupStatistics(1, bytes=100, results=100, age_epochs=9, idle_epochs=30, recent_results=90.0),
+    GroupStatistics(2, bytes=100, results=200, age_epochs=9, idle_epochs=20, recent_results=50.0),
+    GroupStatistics(3, bytes=100, results=0, age_epochs=0, idle_epochs=1, recent_results=0.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("policy", "chosen"),
+    [
+        ("least-productive", (1, 2)),
+        ("most-productive", (0, 2)),
+        ("least-recent", (1, 2)),
+        ("recent-history", (0, 2)),
+    ],
+)
+def test_who_goes_first(policy: str, chosen: tuple[int, ...]) -> None:
+    """Group 3 is too young to be judged, whatever the policy."""
+    assert tuple(SPILL_POLICIES[policy](SpillSnapshot(GROUPS, wanted_bytes=150), Random(1))) == chosen
+
+
+def test_random_victims_depend_on_the_generator_only() -> None:
+    choose = SPILL_POLICIES["random"]
+    snapshot = SpillSnapshot(GROUPS, wanted_bytes=150)
+    assert choose(snapshot, Random(3)) == choose(snapshot, Random(3))
+    assert len({tuple(choose(snapshot, Random(seed))) for seed in range(20)}) > 1
+
+
+statistics = st.builds(
+    GroupStatistics,
+    group=st.integers(0, 255),
+    bytes=st.integers(1, 10_000),
+    results=st.integers(0, 10_000),
+    age_epochs=st.integers(0, 5),
+    idle_epochs=st.integers(0, 50),
+    recent_results=st.floats(0, 1e6),
+)
+
+
+@given(
+    st.sampled_from(sorted(SPILL_POLICIES)),
+    st.lists(statistics, unique_by=lambda one: one.group, max_size=30),
+    st.integers(0, 200_000),
+)
+def test_enough_is_freed_and_not_one_group_more(
+    policy: str, groups: list[GroupStatistics], wanted: int
+) -> None:
+    chosen = SPILL_POLICIES[policy](SpillSnapshot(tuple(groups), wanted), Random(0))
+    sizes = {one.group: one.bytes for one in groups}
+    assert len(set(chosen)) == len(chosen)
+    freed = sum(sizes[group] for group in chosen)
+    assert freed >= min(wanted, sum(sizes.values()))
+    if chosen:
+        assert freed - sizes[chosen[-1]] < wanted
+
+
+def manifest(sizes: list[int]) -> Manifest:
+    groups = {g: GroupState(rows=1, bytes=size, results=g, born_epoch=0) for g, size in enumerate(sizes)}
+    return Manifest(5, 0, (0,) * len(sizes), groups=groups)
+
+
+def test_a_processor_spills_its_share_when_state_exceeds_its_part_of_the_budget() -> None:
+    budget = Budget(40 << 20)
+    manager = SpillManager(budget, share=0.3)
+    assert manager.decide(manifest([1 << 20] * 10), {}) == []
+    (spill,) = manager.decide(manifest([4 << 20] * 10), {})
+    assert spill.groups == 0b111
+    assert spill.bytes == 12 << 20
+
+
+def test_without_a_strategy_the_run_stops_with_an_error() -> None:
+    with pytest.raises(BudgetError, match=r"processor 0 holds .* give more memory"):
+        SpillManager(Budget(40 << 20), "none").decide(manifest([4 << 20] * 10), {})
+
+
+def test_a_budget_smaller_than_one_epoch_needs_is_refused() -> None:
+    with pytest.raises(BudgetError, match="less than one epoch needs; give at least 4MB"):
+        Budget(MINIMUM_BYTES - 1)
+
+
+def test_what_an_epoch_may_use_fits_beside_the_state() -> None:
+    budget = Budget(64 << 20)
+    limits = budget.limits(Limits(), inputs=3)
+    working = budget.memory_bytes - budget.state_bytes
+    assert 3 * limits.round_bytes + limits.pending_bytes * 3 <= working
+    assert limits.state_bytes == budget.state_bytes
