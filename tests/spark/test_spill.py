@@ -59,5 +59,5 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     found = f"SELECT * FROM read_parquet('{tmp_path}/out/*.parquet')"
     for left, right in ((wanted, found), (found, wanted)):
         assert duckdb.sql(f"{left} EXCEPT ALL {right}").fetchall() == []
-    (count,) = duckdb.sql(f"SELECT count(*) FROM ({wanted})").fetchone() or (0,)
+    ((count,),) = duckdb.sql(f"SELECT count(*) FROM ({wanted})").fetchall()
     assert summary["results_runtime"] + summary["results_cleanup"] == count
