@@ -24,7 +24,7 @@ _MARKER = "job.toml"
 def demo(
     directory: Annotated[Path, typer.Option(help="Where the demo's data and results go.")] = Path("demo"),
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 200_000,
-    files: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 30,
+    files: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 25,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Join stock prices, volumes and reviews for an analyst."""
