@@ -17,7 +17,7 @@ from spillway.view import View
 
 _TABLES = ("view", "sources", "run", "sink", "spark")
 _VIEW_KEYS = ("sql", "file")
-_SOURCE_KEYS = ("format", "path", "schema", "options")
+_SOURCE_KEYS = ("format", "path", "schema", "options", "event_time", "lateness")
 _SINK_KEYS = ("format", "path", "options")
 _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "processors": int,
@@ -42,6 +42,10 @@ class SourceSpec:
     path: str | None = None
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    event_time: str | None = None
+    """The timestamp column that windows go by."""
+    lateness: str = "0 seconds"
+    """How late a row may be and still count, as Spark writes intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +120,18 @@ def _sources(table: Mapping[str, Any], base: Path) -> dict[str, SourceSpec]:
             path=_path(body, base, where),
             schema=_text(body, "schema", where) if "schema" in body else None,
             options=_options(body, where),
+            event_time=_text(body, "event_time", where) if "event_time" in body else None,
+            lateness=_lateness(body, where),
         )
     return specs
+
+
+def _lateness(body: Mapping[str, Any], where: str) -> str:
+    if "lateness" not in body:
+        return "0 seconds"
+    if "event_time" not in body:
+        raise JobError(f'{where} has lateness but no event_time; add event_time = "column"')
+    return _text(body, "lateness", where)
 
 
 def _run(table: Mapping[str, Any], base: Path) -> RunConfig:

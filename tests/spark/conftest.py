@@ -32,6 +32,7 @@ class Lab:
     spark: "SparkSession"
     directory: Path
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    queries: list["Query"] = field(default_factory=list)
 
     @property
     def checkpoint(self) -> Path:
@@ -71,7 +72,9 @@ class Lab:
         if settings.get("sink", "delta") in ("delta", "parquet") and "function" not in settings:
             settings.setdefault("path", str(self.out))
         sources = settings.pop("sources", None) or {name: self.source(name) for name in self.tables}
-        return self.session().run(view, sources, **settings)
+        query = self.session().run(view, sources, **settings)
+        self.queries.append(query)
+        return query
 
     def run(self, view: Any, **options: Any) -> dict[str, Any]:
         """Run to the end of the input; the summary."""
@@ -102,9 +105,13 @@ class Lab:
             return multiset(database.sql(sql).to_arrow_table())
 
     def leftovers(self) -> list[str]:
-        """What queries should have removed: memory tiers, staged results, half-written files."""
+        """What queries should have removed: memory tiers, staged results, half-written files.
+
+        Tasks may outlive the epoch that failed; what they still write, the next start removes.
+        """
         found = list(self.tier.glob("spillway-*/*"))
-        for root in (self.out, self.checkpoint):
+        failed = bool(self.queries) and self.queries[-1].exception() is not None
+        for root in () if failed else (self.out, self.checkpoint):
             found += root.rglob(".tmp-*")
             found += [path for path in root.rglob("staging/*") if path.is_file()]
         return [str(path) for path in found]

@@ -16,10 +16,12 @@ from typing import Any, Protocol
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budget
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
+from spillway.manager.epoch_entry import epoch_entry
 from spillway.manager.journal import Journal
 from spillway.manager.spill import Spill, SpillManager
-from spillway.model.group_set import GroupSet, group_set, members
+from spillway.model.group_set import GroupSet, all_groups, group_set, union
 from spillway.state.compaction import CompactionLimits, choose_merges
+from spillway.state.expiry import Expiry, expired_slices, lagging_groups
 from spillway.state.manifest import Counters, EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.operator import JoinOperator
@@ -42,6 +44,8 @@ class Cleaning(Enum):
     BEGUN = "begun"
     FITTING = "fitting"
     """Groups that then fit into memory whole."""
+    LAGGING = "lagging"
+    """Groups whose rows on disk are kept for missing results only: they are too old for any other."""
     ALL = "all"
 
 
@@ -151,6 +155,20 @@ class Engine:
         """Whether groups that miss results would fit into memory whole."""
         return self._fitting() != 0
 
+    @property
+    def has_lagging(self) -> bool:
+        """Whether rows on disk could go if the results that they miss were produced."""
+        return self._lagging() != 0
+
+    def _lagging(self) -> GroupSet:
+        return lagging_groups(tuple(self.manifest.runs.values()), self._expiry()) & self.manifest.split_groups
+
+    def _expiry(self) -> Expiry:
+        """What may expire in the next epoch."""
+        unfinished = self.manifest.unfinished_groups
+        keep = all_groups(self.config.groups) if unfinished else self.manifest.spilled_groups
+        return Expiry(self.operator.windows, self.manifest.watermark, keep)
+
     def _fitting(self) -> GroupSet:
         budget = self.config.budget
         if budget is None:
@@ -165,7 +183,8 @@ class Engine:
         clean = cleaning is not Cleaning.NONE
         started, wall = time.perf_counter(), time.time()
         spills = [] if clean else self._spill.decide(self.manifest, self._resident)
-        orders = self._orders(spills, cleaning)
+        expiry = self._expiry()
+        orders = self._orders(spills, cleaning, expiry)
         ordered = time.perf_counter()
         reports = sorted(execute(orders), key=lambda report: report.processor)
         if [report.processor for report in reports] != list(range(self.config.processors)):
@@ -177,6 +196,8 @@ class Engine:
         executed = time.perf_counter()
         before = self.manifest
         record = self._record(orders[0].sequence, batch_id, reports, spills, clean=clean)
+        if not clean:
+            record = replace(record, dropped=self._dropped(expiry, record))
         self.manifest = self._log.commit(before, record)
         self._committed_placement = self.manifest.placement
         committed = time.perf_counter()
@@ -185,10 +206,9 @@ class Engine:
         self._resident = {report.processor: report.resident_bytes for report in reports}
         self._free = record.cleaned
         self._spill.observe({group: counts[2] for group, counts in record.grown.items()})
-        entry = _entry(record, self.manifest, reports) | {
+        entry = epoch_entry(record, self.manifest, reports, spills) | {
             "kind": "cleanup" if clean else "epoch",
             "time": wall,
-            "spills": [_spill_entry(spill) for spill in spills],
             "seconds": {
                 "order": ordered - started,
                 "execute": executed - ordered,
@@ -200,7 +220,16 @@ class Engine:
         self._journal.append(entry)
         return entry
 
-    def _orders(self, spills: Sequence[Spill], cleaning: Cleaning) -> list[Orders]:
+    def _dropped(self, expiry: Expiry, record: EpochRecord) -> tuple[tuple[str, GroupSet], ...]:
+        """Slices on disk that nothing needs after this epoch: groups that are whole, and got no rows."""
+        if not expiry.windows or self.manifest.unfinished_groups:
+            return ()
+        busy = union((record.spilled, group_set(record.grown), self.manifest.split_groups))
+        groups = self.manifest.groups
+        whole = group_set(g for g, state in groups.items() if len(state.ended) == 1 and not state.rows)
+        return expired_slices(tuple(self.manifest.runs.values()), expiry, whole & ~busy)
+
+    def _orders(self, spills: Sequence[Spill], cleaning: Cleaning, expiry: Expiry) -> list[Orders]:
         config, manifest = self.config, self.manifest
         inputs = len(self.operator.inputs)
         budget = config.budget
@@ -208,20 +237,22 @@ class Engine:
         compaction = config.compaction if budget is None else budget.compaction(config.compaction)
         part_bytes = None if budget is None else budget.working_bytes
         batches = shared_out(self._batches(cleaning, part_bytes), config.processors)
-        spilled = _all(spills)
+        spilled = union(spill.groups for spill in spills)
         runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
         orders = []
         for processor in range(config.processors):
             groups = group_set(g for g, owner in enumerate(manifest.placement) if owner == processor)
             live = groups & ~spilled
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
+            expired = tuple(run.name for run in mine if expiry.covers(run))
+            lasting = [run for run in mine if run.name not in expired]
             orders.append(
                 Orders(
                     sequence=manifest.sequence + 1,
                     processor=processor,
                     groups=groups,
                     runs=mine,
-                    merges=choose_merges(mine, inputs, compaction),
+                    merges=choose_merges(lasting, inputs, compaction, expiry),
                     pending=manifest.pending.get(processor, ()),
                     limits=limits,
                     state=self._storage.root,
@@ -232,6 +263,9 @@ class Engine:
                     free=(spilled | self._free) & groups,
                     cleanup=batches[processor],
                     clean=cleaning is not Cleaning.NONE,
+                    expired=expired,
+                    watermark=expiry.watermark,
+                    keep=expiry.keep,
                 )
             )
         return orders
@@ -246,10 +280,7 @@ class Engine:
         clean: bool,
     ) -> EpochRecord:
         results = sum(report.results for report in reports)
-        cleaned, restored = 0, 0
-        for report in reports:
-            cleaned |= report.cleaned
-            restored |= report.restored
+        latest, watermark = self._clock(reports)
         return EpochRecord(
             sequence=sequence,
             token=self._log.token,
@@ -264,18 +295,41 @@ class Engine:
                 results_cleanup=results if clean else 0,
                 epochs=1,
                 spills=len(spills),
+                late_rows=sum(report.late_rows for report in reports),
+                expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
             ),
             placement=None
             if self.manifest.placement == self._committed_placement
             else self.manifest.placement,
-            spilled=_all(spills),
+            spilled=union(spill.groups for spill in spills),
             grown={} if clean else _grown(reports),
             cursors=tuple(cursor for report in reports for cursor in report.cursors)
             if clean
             else self.manifest.cursors,
-            cleaned=cleaned,
-            restored=restored,
+            cleaned=union(report.cleaned for report in reports),
+            restored=union(report.restored for report in reports),
+            shrunk={
+                group: (rows, report.expired_bytes.get(group, 0))
+                for report in reports
+                for group, rows in report.expired_rows.items()
+            },
+            latest=latest,
+            watermark=watermark,
         )
+
+    def _clock(self, reports: Sequence[Report]) -> tuple[tuple[int | None, ...], int | None]:
+        """The youngest event times so far, and the watermark that follows, once nothing is pending."""
+        windows, manifest = self.operator.windows, self.manifest
+        seen = [manifest.latest, *(report.latest for report in reports)]
+        latest = tuple(
+            max((times[n] for times in seen if len(times) > n and times[n] is not None), default=None)  # type: ignore[type-var]
+            for n in range(len(windows))
+        )
+        pending = any(report.pending for report in reports)
+        if pending or not windows or None in latest:
+            return latest, manifest.watermark
+        reached = min(t - w.lateness_us for t, w in zip(latest, windows, strict=True) if t is not None)
+        return latest, reached if manifest.watermark is None else max(manifest.watermark, reached)
 
     def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
         if cleaning is Cleaning.NONE:
@@ -283,18 +337,19 @@ class Engine:
         batches = begun_batches(self.manifest)
         if cleaning is Cleaning.BEGUN:
             return batches
-        groups = self.manifest.split_groups if cleaning is Cleaning.ALL else self._fitting()
-        for batch in batches:
-            groups &= ~batch.cursor.groups
-        restore = cleaning is Cleaning.FITTING
-        return batches + new_batches(self.manifest, groups, batch_bytes, restore=restore)
-
-
-def _all(spills: Sequence[Spill]) -> GroupSet:
-    groups = 0
-    for spill in spills:
-        groups |= spill.groups
-    return groups
+        begun = union(batch.cursor.groups for batch in batches)
+        fitting = self._fitting() & ~begun
+        wanted = {Cleaning.ALL: self.manifest.split_groups, Cleaning.LAGGING: self._lagging()}
+        others = wanted.get(cleaning, 0) & ~begun
+        if cleaning is Cleaning.LAGGING:
+            fitting, others = fitting & others, others & ~fitting
+        elif cleaning is Cleaning.ALL:
+            fitting = 0
+        return [
+            *batches,
+            *new_batches(self.manifest, fitting, batch_bytes, restore=True),
+            *new_batches(self.manifest, others, batch_bytes, restore=False),
+        ]
 
 
 def _grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
@@ -309,16 +364,6 @@ def _grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
     }
 
 
-def _spill_entry(spill: Spill) -> dict[str, Any]:
-    return {
-        "processor": spill.processor,
-        "groups": list(members(spill.groups)),
-        "bytes": spill.bytes,
-        "resident_bytes": spill.resident_bytes,
-        "reason": spill.reason,
-    }
-
-
 def _replaced(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
     """The same state under another placement: pending rows are shared out by the groups they belong to."""
     entries = [entry for queue in manifest.pending.values() for entry in queue]
@@ -328,33 +373,3 @@ def _replaced(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
         mine = [replace(entry, groups=entry.groups & groups) for entry in entries if entry.groups & groups]
         pending[processor] = tuple(sorted(mine, key=lambda entry: not entry.emitted))
     return replace(manifest, placement=placement, pending=pending)
-
-
-def _entry(record: EpochRecord, manifest: Manifest, reports: Sequence[Report]) -> dict[str, Any]:
-    return {
-        "sequence": record.sequence,
-        "batch_id": record.batch_id,
-        "input_rows": record.counters.input_rows,
-        "results": record.counters.results_runtime + record.counters.results_cleanup,
-        "pending_rows": manifest.pending_rows,
-        "runs": len(manifest.runs),
-        "processors": [
-            {
-                "processor": report.processor,
-                "host": report.host,
-                "executor": report.executor,
-                "input_rows": report.input_rows,
-                "probed_rows": report.probed_rows,
-                "results": report.results,
-                "resident_bytes": report.resident_bytes,
-                "peak_bytes": report.peak_bytes,
-                "freed_bytes": report.freed_bytes,
-                "loaded_bytes": report.loaded_bytes,
-                "busy_seconds": round(report.busy_seconds, 4),
-                "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},
-                "group_rows": report.group_rows,
-                "group_results": report.group_results,
-            }
-            for report in reports
-        ],
-    }

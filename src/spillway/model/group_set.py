@@ -20,6 +20,13 @@ def group_set(members: Iterable[int]) -> GroupSet:
     return mask
 
 
+def union(masks: Iterable[GroupSet]) -> GroupSet:
+    together = 0
+    for mask in masks:
+        together |= mask
+    return together
+
+
 def members(mask: GroupSet) -> Iterator[int]:
     while mask:
         lowest = mask & -mask

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
+from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.join_plan import JoinPlan
 from spillway.plan.keys import hash_is_exact
@@ -29,6 +30,7 @@ class InputReport(TypedDict):
     name: str
     source: str
     filter: str | None
+    window: str | None
     key: list[str]
     state: list[StateColumnReport]
 
@@ -121,6 +123,8 @@ def explain(
     for one in report["inputs"]:
         lines += ["", f"Input {one['name']}: source {one['source']}"]
         lines.append(f"  filter     {one['filter'] or 'none'}")
+        if one["window"] is not None:
+            lines.append(f"  window     {one['window']}")
         lines.append(f"  key        {', '.join(one['key'])}")
         if not one["state"]:
             lines.append("  state      key only")
@@ -139,6 +143,7 @@ def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) ->
         "name": one.name,
         "source": one.source,
         "filter": None if one.filter is None else display(one.filter),
+        "window": _window_text(plan.windows[index]) if plan.windows else None,
         "key": [display(key) for key in one.keys],
         "state": [
             {
@@ -149,6 +154,17 @@ def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) ->
             for position, column in enumerate(one.columns)
         ],
     }
+
+
+def _window_text(window: Window) -> str:
+    late = f"rows up to {_seconds(window.lateness_us)} late"
+    if window.range_us is None:
+        return f"unbounded, {late}"
+    return f"the last {_seconds(window.range_us)}, {late}"
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{microseconds / 1_000_000:g} s"
 
 
 def _hash_text(exact: bool | None) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 
+from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef, Expression
 
 __all__ = ["ColumnRef", "InputPlan", "JoinPlan", "OutputColumn", "StateColumn", "fingerprint"]
@@ -60,6 +61,8 @@ class JoinPlan:
     """For each key part, its label in each input (`a.k`), for messages."""
     key_types: tuple[str | None, ...] = ()
     """For each key part, the type in which it is compared, where the catalog tells it."""
+    windows: tuple[Window, ...] = ()
+    """One per input; none at all in a view without windows."""
     view: str = field(default="", compare=False)
     """The view's SQL on one line, for readers."""
 
@@ -71,7 +74,10 @@ class JoinPlan:
 
 
 def fingerprint(
-    inputs: tuple[InputPlan, ...], outputs: tuple[OutputColumn, ...], residual: Expression | None
+    inputs: tuple[InputPlan, ...],
+    outputs: tuple[OutputColumn, ...],
+    residual: Expression | None,
+    windows: tuple[Window, ...] = (),
 ) -> str:
     """SHA-256 of the canonical form of a plan."""
     canonical = {
@@ -89,4 +95,6 @@ def fingerprint(
         "outputs": [[output.name, asdict(output.value)] for output in outputs],
         "residual": None if residual is None else asdict(residual),
     }
+    if windows:  # how late rows may be is a matter of running, not of what the view means
+        canonical["windows"] = [[window.column, window.range_us] for window in windows]
     return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()

@@ -25,6 +25,7 @@ from spillway.plan.select_list import SelectItem, read_select_list
 from spillway.plan.sql import parse_view
 from spillway.plan.state_columns import StateColumns
 from spillway.plan.view_graph import KeyPart, SharedKey, shared_key
+from spillway.plan.window_rule import event_time, read_windows, within_windows
 from spillway.view import View
 
 
@@ -42,12 +43,14 @@ def plan_view(view: View, catalog: Catalog) -> JoinPlan:
     outputs = tuple(_output(item, lowering) for item in items)
     above = _once([*predicates.residual, *key.residual, *_blurred(key, key_types, scope)])
     residual = lowering.lower_condition(_conjunction(above)) if above else None
+    windows = read_windows(scope, columns)
+    residual = within_windows(windows, residual)
 
     inputs = tuple(
         InputPlan(
             name=one.alias,
             source=one.source,
-            filter=_filter(index, predicates, key),
+            filter=_filter(index, predicates, key, [event_time(one)] if windows else []),
             keys=tuple(source_sql(part.terms[index]) for part in key.parts),
             columns=columns.of(index),
         )
@@ -57,9 +60,10 @@ def plan_view(view: View, catalog: Catalog) -> JoinPlan:
         inputs=inputs,
         outputs=outputs,
         residual=residual,
-        fingerprint=fingerprint(inputs, outputs, residual),
+        fingerprint=fingerprint(inputs, outputs, residual, windows),
         key_labels=tuple(tuple(label(term) for term in part.terms) for part in key.parts),
         key_types=key_types,
+        windows=windows,
         view=" ".join(view.text.split()),
     )
 
@@ -73,10 +77,11 @@ def _output(item: SelectItem, lowering: Lowering) -> OutputColumn:
     return OutputColumn(item.name, value)
 
 
-def _filter(index: int, predicates: Predicates, key: SharedKey) -> str | None:
+def _filter(index: int, predicates: Predicates, key: SharedKey, present: list[exp.Expr]) -> str | None:
     """The conjunction of what must hold on one input alone, in the order in which it was written."""
     terms: tuple[Term, ...] = (*predicates.filters, *key.filters)
     own = [term.node for term in terms if term.input == index]
+    own += [exp.Not(this=exp.Is(this=column, expression=exp.Null())) for column in present]
     return source_sql(_conjunction(own)) if own else None
 
 

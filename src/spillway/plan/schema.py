@@ -20,6 +20,8 @@ class Column:
 
     name: str
     type: str
+    lateness_us: int | None = None
+    """Of the column that holds the event time: how late a row may be; None for all others."""
 
 
 Catalog = Mapping[str, tuple[Column, ...]]

@@ -15,6 +15,7 @@ from spillway.errors import ViewError
 from spillway.plan.refusals import refuse_join, refuse_table
 from spillway.plan.render import quote
 from spillway.plan.schema import Catalog, Column
+from spillway.plan.window_clause import range_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,13 @@ class Input:
     alias: str
     source: str
     columns: tuple[Column, ...]
+    range_us: int | None = None
+    """The window, if it has one."""
+
+    @property
+    def event_time(self) -> Column | None:
+        """The column that tells when the row's event was."""
+        return next((column for column in self.columns if column.lateness_us is not None), None)
 
     def find(self, name: str) -> Column | None:
         """The column of this name, in any case."""
@@ -100,7 +108,7 @@ def _read_input(node: exp.Expr, catalog: Catalog) -> Input:
     name = ".".join(part.name for part in table.parts)
     for source, columns in catalog.items():
         if source.lower() == name.lower():
-            return Input(table.alias or table.name, source, tuple(columns))
+            return Input(table.alias or table.name, source, tuple(columns), range_of(table))
     raise ViewError(f"unknown source {name} in FROM; {suggestion(name, list(catalog))}")
 
 

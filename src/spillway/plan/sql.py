@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from spillway.errors import ViewError
 from spillway.plan.dialect import SpillwayDialect
 from spillway.plan.refusals import refuse_statement
+from spillway.plan.window_clause import attach_windows, cut_windows
 from spillway.view import JoinedTable, View
 
 
@@ -69,6 +70,7 @@ def _fragment(sql: str, where: str) -> exp.Select:
 
 def _select(sql: str, where: str) -> exp.Select:
     try:
+        sql, windows = cut_windows(sql)
         statements = [one for one in sqlglot.parse(sql, dialect=SpillwayDialect) if one is not None]
     except ParseError as error:
         raise ViewError(_syntax_error(error, sql, where)) from None
@@ -82,6 +84,7 @@ def _select(sql: str, where: str) -> exp.Select:
     statement = statements[0]
     refuse_statement(statement)
     assert isinstance(statement, exp.Select)
+    attach_windows(statement, windows)
     return statement
 
 

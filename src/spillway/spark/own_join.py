@@ -1,7 +1,7 @@
 """Spillway's own run of the join benchmark, under the same rules as its peers.
 
 A program: its last line of output is the answer. Like the Spark peer it runs the same view once over a few
-small files before the clock starts, and its clock runs from the start of the query to its end.
+files before the clock starts, and its clock runs from the start of the query to its end.
 """
 
 import argparse
@@ -10,7 +10,14 @@ import tempfile
 from pathlib import Path
 
 from spillway.bench.compare import SPILLWAY
-from spillway.bench.join_data import SCHEMA_SQL, STREAMS, parquet_row_count, write_join_data
+from spillway.bench.join_data import (
+    SCHEMA_SQL,
+    STREAMS,
+    WARM_UP_FILES,
+    WARM_UP_ROWS,
+    parquet_row_count,
+    write_join_data,
+)
 from spillway.bench.peer_result import PeerResult
 from spillway.job import SourceSpec
 from spillway.spark.view_session import Session
@@ -19,8 +26,6 @@ VIEW_SQL = (
     "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, a.p AS ap, b.p AS bp, c.p AS cp "
     "FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
 )
-_WARM_UP_ROWS = 6_000
-_WARM_UP_FILES = 3
 
 
 def run(session: Session, data: Path, out: Path, processors: int, *, free_run: bool) -> PeerResult:
@@ -59,7 +64,7 @@ def main() -> None:
     with Session(settings={"spark.master": f"local[{arguments.cores},4]"}) as session:
         with tempfile.TemporaryDirectory() as scratch:
             small = Path(scratch)
-            write_join_data(small / "data", rows=_WARM_UP_ROWS, files=_WARM_UP_FILES)
+            write_join_data(small / "data", rows=WARM_UP_ROWS, files=WARM_UP_FILES)
             run(session, small / "data", small / "out", arguments.cores, free_run=False)
         result = run(session, arguments.data, arguments.out, arguments.cores, free_run=arguments.free_run)
     sys.stdout.write(result.to_json() + "\n")

@@ -124,6 +124,8 @@ class Query:
             "epochs": counters.epochs,
             "spills": counters.spills,
             "relocations": counters.relocations,
+            "late_rows": counters.late_rows,
+            "expired_rows": counters.expired_rows,
             "pending_rows": self._engine.manifest.pending_rows,
             "seconds": round(elapsed, 3),
             "resident_bytes_peak": [self._peak[processor][0] for processor in sorted(self._peak)],
@@ -157,9 +159,13 @@ class Query:
             return
         self._run_epoch(batch, batch_id)
         self._drain()
-        if self._engine.has_room and not self._stopping.is_set():
-            with self._one_epoch:
-                self._clean(Cleaning.FITTING)
+        for due, cleaning in (
+            (self._engine.has_lagging, Cleaning.LAGGING),
+            (self._engine.has_room, Cleaning.FITTING),
+        ):
+            if due and not self._engine.has_begun_cleanup and not self._stopping.is_set():
+                with self._one_epoch:
+                    self._clean(cleaning)
 
     def _drain(self) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop."""

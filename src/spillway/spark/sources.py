@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from spillway.errors import SourceError
 from spillway.job import SourceSpec
@@ -16,6 +16,8 @@ from spillway.spark.workload_source import WorkloadSource
 from spillway.workload.options import parse_options
 
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
+WATERMARK_METADATA = "spark.watermarkDelayMs"
+"""Where Spark notes the delay of a watermark."""
 SELF_DESCRIBING = ("parquet", "orc")
 
 
@@ -38,6 +40,8 @@ def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         elif is_file:
             reader = reader.schema(_stored_schema(spark, spec))
         frame = reader.load(spec.path) if spec.path is not None else reader.load()
+        if spec.event_time is not None:
+            frame = frame.withWatermark(spec.event_time, spec.lateness)
         if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
             _check_schema(spark, spec, frame.schema, where)
     except (PySparkException, Py4JError) as error:
@@ -46,7 +50,16 @@ def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
 
 
 def columns_of(frame: DataFrame) -> tuple[Column, ...]:
-    return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+    """The columns of a DataFrame; what `withWatermark` says about event time comes along."""
+    return tuple(
+        Column(field.name, field.dataType.simpleString(), _lateness_us(field))
+        for field in frame.schema.fields
+    )
+
+
+def _lateness_us(field: StructField) -> int | None:
+    delay_ms = field.metadata.get(WATERMARK_METADATA)
+    return None if delay_ms is None else int(delay_ms) * 1000
 
 
 def _check_path(spec: SourceSpec, where: str) -> None:

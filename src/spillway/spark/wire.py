@@ -109,6 +109,7 @@ def _bound(
         key_columns=key_columns,
         groups=groups,
         result_schema=schema,
+        windows=plan.windows,
     )
     types = tuple(tuple(field.dataType.simpleString() for field in columns) for columns in fields)
     return Wire(stream, operator, schema, types, key_types)

@@ -9,7 +9,10 @@ left alone: no merge needs more memory than that, and the offsets of a string co
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spillway.state.expiry import Expiry
 from spillway.state.run import Run
+
+NO_EXPIRY = Expiry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +23,23 @@ class CompactionLimits:
     """A run of at least half this size is not merged again."""
 
 
-def choose_merges(runs: Sequence[Run], inputs: int, limits: CompactionLimits) -> tuple[tuple[str, ...], ...]:
-    """The merges to carry out in the next epoch; `runs` are oldest first. At most one per input."""
+def choose_merges(
+    runs: Sequence[Run], inputs: int, limits: CompactionLimits, expiry: Expiry = NO_EXPIRY
+) -> tuple[tuple[str, ...], ...]:
+    """The merges to carry out in the next epoch; `runs` are oldest first. At most one per input.
+
+    A run of which much has expired is rewritten alone.
+    """
     merges = []
     for number in range(inputs):
         mine = [run for run in runs if run.input == number]
         if chosen := _choose(mine, limits):
             merges.append(tuple(run.name for run in chosen))
-    return tuple(merges)
+    merged = {name for names in merges for name in names}
+    due = (
+        run for run in runs if run.name not in merged and run.bytes <= limits.max_bytes and expiry.due(run)
+    )
+    return (*merges, *((run.name,) for run in due))
 
 
 def _choose(runs: Sequence[Run], limits: CompactionLimits) -> Sequence[Run]:

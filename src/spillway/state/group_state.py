@@ -46,6 +46,14 @@ class GroupState:
             active_epoch=epoch if rows else self.active_epoch,
         )
 
+    def shrunk(self, rows: int, size: int) -> "GroupState":
+        """The group after rows of its current generation expired."""
+        return replace(self, rows=max(0, self.rows - rows), bytes=max(0, self.bytes - size))
+
+    def without_spilled(self) -> "GroupState":
+        """The group after all that it had on disk expired."""
+        return replace(self, ended=(), spilled_bytes=0, spilled_results=0, spilled_rows=0)
+
     def spilled(self, epoch: int) -> "GroupState":
         """The group after its current generation ended just before `epoch`."""
         return GroupState(

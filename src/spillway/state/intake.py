@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from spillway.state.group import Int64Array
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.pending import Pending, PendingWriter, read_pending
@@ -36,8 +37,10 @@ class Intake:
         storage: Storage,
         queue: tuple[Pending, ...],
         batches: Iterable[pa.RecordBatch],
+        watermark: int | None = None,
     ) -> None:
         self._operator = operator
+        self._watermark = watermark
         self._round_bytes = limits.round_bytes
         self._rows_left = limits.rows
         self._storage = storage
@@ -46,6 +49,8 @@ class Intake:
         self._rest: pa.RecordBatch | None = None
         """What an earlier round left of the batch that it cut."""
         self.input_rows = 0
+        self.late_rows = 0
+        self.latest: list[int | None] = [None for _ in operator.windows]
 
     def round(self) -> Deltas | None:
         """The next deltas, or None when the quota or the input is used up."""
@@ -111,9 +116,25 @@ class Intake:
         pieces = []
         for number, wire in enumerate(self._operator.inputs):
             rows = np.flatnonzero(tags == number)
+            if self._operator.windows:
+                rows = self._in_time(number, rows, batch)
             rows = rows[np.argsort(hashes[rows], kind="stable")]
             pieces.append(Segment(hashes[rows], take(_columns(batch, wire), rows)))
         return pieces
+
+    def _in_time(self, number: int, rows: Int64Array, batch: pa.RecordBatch) -> Int64Array:
+        """The rows that are not late; also notes the youngest of them."""
+        if not len(rows):
+            return rows
+        column = self._operator.windows[number].column
+        times = batch.column(self._operator.inputs[number].slots[column]).to_numpy(zero_copy_only=False)[rows]
+        latest, known = int(times.max()), self.latest[number]
+        self.latest[number] = latest if known is None else max(known, latest)
+        if self._watermark is None:
+            return rows
+        in_time: Int64Array = rows[times >= self._watermark]
+        self.late_rows += len(rows) - len(in_time)
+        return in_time
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spillway.errors import StateError
-from spillway.model.group_set import GroupSet, from_hex, group_set, members, to_hex
+from spillway.model.group_set import GroupSet, from_hex, group_set, members, to_hex, union
 from spillway.state.cursor import Cursor
 from spillway.state.group_state import GroupState
 from spillway.state.pending import Pending
@@ -28,6 +28,8 @@ class Counters:
     epochs: int = 0
     spills: int = 0
     relocations: int = 0
+    late_rows: int = 0
+    expired_rows: int = 0
 
     def plus(self, other: "Counters") -> "Counters":
         return Counters(
@@ -37,6 +39,8 @@ class Counters:
             self.epochs + other.epochs,
             self.spills + other.spills,
             self.relocations + other.relocations,
+            self.late_rows + other.late_rows,
+            self.expired_rows + other.expired_rows,
         )
 
     def to_json(self) -> list[int]:
@@ -47,6 +51,8 @@ class Counters:
             self.epochs,
             self.spills,
             self.relocations,
+            self.late_rows,
+            self.expired_rows,
         ]
 
 
@@ -77,6 +83,14 @@ class EpochRecord:
     """Groups whose clean-up was finished by this epoch; all their rows are one generation on disk now."""
     restored: GroupSet = 0
     """The same, but they are one generation in memory now."""
+    shrunk: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Per group of which rows in memory expired: rows, bytes."""
+    dropped: tuple[tuple[str, GroupSet], ...] = ()
+    """Slices on disk that expired."""
+    latest: tuple[int | None, ...] = ()
+    """The youngest event time ever taken in, per input, in microseconds."""
+    watermark: int | None = None
+    """No row older than this is taken in after this epoch."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -94,6 +108,10 @@ class EpochRecord:
             "cursors": [cursor.to_json() for cursor in self.cursors],
             "cleaned": to_hex(self.cleaned),
             "restored": to_hex(self.restored),
+            "shrunk": {str(group): list(counts) for group, counts in self.shrunk.items()},
+            "dropped": [[name, to_hex(groups)] for name, groups in self.dropped],
+            "latest": list(self.latest),
+            "watermark": self.watermark,
         }
 
     @staticmethod
@@ -113,6 +131,10 @@ class EpochRecord:
             cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
             cleaned=from_hex(body["cleaned"]),
             restored=from_hex(body["restored"]),
+            shrunk={int(group): (rows, size) for group, (rows, size) in body["shrunk"].items()},
+            dropped=tuple((name, from_hex(groups)) for name, groups in body["dropped"]),
+            latest=tuple(body["latest"]),
+            watermark=body["watermark"],
         )
 
 
@@ -129,6 +151,8 @@ class Manifest:
     groups: Mapping[int, GroupState] = field(default_factory=dict)
     """Groups that ever had rows."""
     cursors: tuple[Cursor, ...] = ()
+    latest: tuple[int | None, ...] = ()
+    watermark: int | None = None
 
     def apply(self, record: EpochRecord) -> "Manifest":
         if record.sequence != self.sequence + 1:
@@ -139,6 +163,8 @@ class Manifest:
         runs = {name: _spilled(run, record.spilled) for name, run in self.runs.items()}
         for name, groups in record.replaced:
             runs[name] = replace(runs[name], live=runs[name].live & ~groups)
+        for name, groups in record.dropped:
+            runs[name] = replace(runs[name], spilled=runs[name].spilled & ~groups)
         for run in record.added:
             runs[run.name] = run
         runs = {name: _restored(_spilled(run, record.cleaned), record.restored) for name, run in runs.items()}
@@ -149,11 +175,13 @@ class Manifest:
             runs={name: run for name, run in runs.items() if run.live or run.spilled},
             pending={processor: queue for processor, queue in record.pending.items() if queue},
             counters=self.counters.plus(record.counters),
-            groups=self._groups_after(record),
+            groups=self._groups_after(record, runs.values()),
             cursors=record.cursors,
+            latest=record.latest,
+            watermark=record.watermark,
         )
 
-    def _groups_after(self, record: EpochRecord) -> dict[int, GroupState]:
+    def _groups_after(self, record: EpochRecord, runs: Iterable[Run]) -> dict[int, GroupState]:
         groups = dict(self.groups)
         for group in members(record.spilled):
             groups[group] = groups.get(group, GroupState()).spilled(record.sequence)
@@ -161,6 +189,10 @@ class Manifest:
             groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).grown(
                 record.sequence, *counts
             )
+        for group, lost in record.shrunk.items():
+            groups[group] = groups[group].shrunk(*lost)
+        for group in members(union(slice_ for _, slice_ in record.dropped) & ~union(r.spilled for r in runs)):
+            groups[group] = groups[group].without_spilled()
         for group in members(record.cleaned):
             groups[group] = groups[group].cleaned(record.sequence)
         for group in members(record.restored):
@@ -182,6 +214,11 @@ class Manifest:
         split = (group for group, state in self.groups.items() if len(state.ended) + (state.rows > 0) > 1)
         return group_set(split) & ~self.unfinished_groups
 
+    @property
+    def spilled_groups(self) -> GroupSet:
+        """Groups with generations on disk."""
+        return group_set(group for group, state in self.groups.items() if state.ended)
+
     def files(self) -> set[str]:
         """The state files that this manifest refers to."""
         return set(self.runs) | {pending.name for queue in self.pending.values() for pending in queue}
@@ -200,6 +237,8 @@ class Manifest:
             "counters": self.counters.to_json(),
             "groups": {str(group): state.to_json() for group, state in self.groups.items()},
             "cursors": [cursor.to_json() for cursor in self.cursors],
+            "latest": list(self.latest),
+            "watermark": self.watermark,
         }
 
     @staticmethod
@@ -214,6 +253,8 @@ class Manifest:
             counters=Counters(*body["counters"]),
             groups={int(group): GroupState.from_json(fields) for group, fields in body["groups"].items()},
             cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
+            latest=tuple(body["latest"]),
+            watermark=body["watermark"],
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from spillway.model.window import Window
 from spillway.plan.expression import Expression
 
 TAG_COLUMN = "t"
@@ -31,3 +32,5 @@ class JoinOperator:
     key_columns: tuple[tuple[int, ...], ...]
     groups: int
     result_schema: pa.Schema
+    windows: tuple[Window, ...] = ()
+    """One per input, or none at all."""

@@ -73,6 +73,12 @@ class Orders:
     """Batches of groups to clean up, in this order."""
     clean: bool = False
     """Whether this is a clean-up epoch, which has no other work."""
+    expired: tuple[str, ...] = ()
+    """Names of runs whose rows are all too old for their window."""
+    watermark: int | None = None
+    """Event time in microseconds; arriving rows that are older are late and do not count."""
+    keep: GroupSet = 0
+    """Groups whose rows must not expire in this epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,11 @@ class Report:
     cursors: tuple[Cursor, ...] = ()
     cleaned: GroupSet = 0
     restored: GroupSet = 0
+    latest: tuple[int | None, ...] = ()
+    """The youngest event time that arrived, per input; nothing in views without windows."""
+    late_rows: int = 0
+    expired_rows: dict[int, int] = field(default_factory=dict)
+    expired_bytes: dict[int, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(
@@ -131,6 +142,10 @@ class Report:
                 "cursors": [cursor.to_json() for cursor in self.cursors],
                 "cleaned": to_hex(self.cleaned),
                 "restored": to_hex(self.restored),
+                "latest": self.latest,
+                "late_rows": self.late_rows,
+                "expired_rows": self.expired_rows,
+                "expired_bytes": self.expired_bytes,
             }
         )
 
@@ -141,7 +156,8 @@ class Report:
         body["replaced"] = tuple((name, from_hex(groups)) for name, groups in body["replaced"])
         body["pending"] = tuple(Pending.from_json(fields) for fields in body["pending"])
         body["files"] = tuple((name, rows, size) for name, rows, size in body["files"])
-        for key in ("group_rows", "group_bytes", "group_results"):
+        body["latest"] = tuple(body["latest"])
+        for key in ("group_rows", "group_bytes", "group_results", "expired_rows", "expired_bytes"):
             body[key] = {int(group): count for group, count in body[key].items()}
         body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
         body["cleaned"] = from_hex(body["cleaned"])

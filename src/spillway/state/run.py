@@ -10,6 +10,7 @@ move a group, or to change the number of processors, rewrites nothing.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,15 @@ from spillway.state.storage import Storage
 
 FORMAT_VERSION = 1
 HASH_COLUMN = "h"
+
+
+class EventTimes(NamedTuple):
+    """What a run's rows say about time, in microseconds."""
+
+    earliest: int
+    latest: int
+    swept: int
+    """Older rows than this were left out when the run was written, save those of groups that keep all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,8 @@ class Run:
     crc32: int
     live: GroupSet
     spilled: GroupSet = 0
+    times: EventTimes | None = None
+    """Only in views with windows."""
 
     def to_json(self) -> list[object]:
         return [
@@ -49,14 +61,24 @@ class Run:
             self.crc32,
             to_hex(self.live),
             to_hex(self.spilled),
+            None if self.times is None else list(self.times),
         ]
 
     @staticmethod
     def from_json(fields: list[object]) -> "Run":
-        name, *numbers, live, spilled = fields
+        name, *numbers, live, spilled, times = fields
         input_, first, last, rows, size, checksum = (int(str(number)) for number in numbers)
         return Run(
-            str(name), input_, first, last, rows, size, checksum, from_hex(str(live)), from_hex(str(spilled))
+            str(name),
+            input_,
+            first,
+            last,
+            rows,
+            size,
+            checksum,
+            from_hex(str(live)),
+            from_hex(str(spilled)),
+            EventTimes(*times) if isinstance(times, list) else None,
         )
 
 

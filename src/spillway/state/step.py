@@ -18,6 +18,7 @@ import pyarrow as pa
 from spillway.model.group_set import GroupSet
 from spillway.state.cleanup import CleanupStep
 from spillway.state.cursor import Cursor
+from spillway.state.expiry import Expiry
 from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Deltas, Intake
 from spillway.state.memory_tier import MemoryTier
@@ -60,6 +61,9 @@ class _Step:
     """Rows probed and not yet durable, per input."""
     group_rows: Int64Array = field(init=False)
     group_bytes: np.typing.NDArray[np.float64] = field(init=False)
+    expiry: Expiry = field(init=False)
+    expired_rows: Int64Array = field(init=False)
+    expired_bytes: np.typing.NDArray[np.float64] = field(init=False)
     added: list[Run] = field(default_factory=list)
     replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
     results_left: int = 0
@@ -76,7 +80,7 @@ class _Step:
             return self._clean(busy)
         self._open()
         queue = self._finish_row(orders.pending)
-        intake = Intake(self.operator, orders.limits, self.storage, queue, batches)
+        intake = Intake(self.operator, orders.limits, self.storage, queue, batches, orders.watermark)
         parked: list[Pending] = []
         while not parked and self.results_left > 0 and (not self.added or self._has_room()):
             with _Clock(self.seconds, "receive"):
@@ -105,6 +109,10 @@ class _Step:
             probed_rows=int(self.group_rows.sum()),
             group_rows=_nonzero(self.group_rows),
             group_bytes=_nonzero(self.group_bytes.astype(np.int64)),
+            latest=tuple(intake.latest),
+            late_rows=intake.late_rows,
+            expired_rows=_nonzero(self.expired_rows),
+            expired_bytes=_nonzero(self.expired_bytes.astype(np.int64)),
         )
 
     def _prepare(self) -> None:
@@ -116,6 +124,9 @@ class _Step:
         self.finished = [[] for _ in operator.inputs]
         self.group_rows = np.zeros(operator.groups, dtype=np.int64)
         self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
+        self.expiry = Expiry(operator.windows, orders.watermark, orders.keep)
+        self.expired_rows = np.zeros(operator.groups, dtype=np.int64)
+        self.expired_bytes = np.zeros(operator.groups, dtype=np.float64)
         with _Clock(self.seconds, "free"):
             self.freed_bytes = self.tier.free(orders.free) if orders.free else 0
 
@@ -170,29 +181,55 @@ class _Step:
                 segments[run.name], loaded = self.tier.load(self.storage, run, run.live)
                 self.loaded_bytes += loaded
         with _Clock(self.seconds, "merge"):
+            self._expire(segments)
             runs = self._merge(segments)
         self.state = [
             [segment for run in runs if run.input == number for segment in segments[run.name]]
             for number in range(len(operator.inputs))
         ]
 
+    def _expire(self, segments: dict[str, list[Segment]]) -> None:
+        """Give up the runs that are too old as a whole."""
+        for run in self.orders.runs:
+            if run.name in self.orders.expired:
+                for segment in segments.pop(run.name):
+                    sizes = np.diff(cut(segment.hashes, self.operator.groups))
+                    live = sizes if segment.live is None else sizes * segment.live
+                    self._note_expired(live, segment)
+                self.replaced.append((run.name, run.live))
+                self.tier.discard(run)
+
+    def _note_expired(self, rows: Int64Array, of: Segment) -> None:
+        self.expired_rows += rows
+        self.expired_bytes += rows * (of.nbytes / max(1, of.rows))
+
     def _merge(self, segments: dict[str, list[Segment]]) -> list[Run]:
         """Carry out the ordered merges; returns the runs that make up the state now, oldest first."""
-        runs = {run.name: run for run in self.orders.runs}
+        runs = {run.name: run for run in self.orders.runs if run.name in segments}
         for number, names in enumerate(self.orders.merges):
             old = [runs.pop(name) for name in names]
             merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
-            first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
+            merged = self._in_window(old[0].input, merged)
             self._sample()
-            run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
-            self._sample()
-            runs[run.name] = run
-            segments[run.name] = [segment]
+            if merged.rows:
+                first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
+                run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
+                self._sample()
+                runs[run.name] = run
+                segments[run.name] = [segment]
             self.replaced.extend((one.name, one.live) for one in old)
             for one in old:
                 del segments[one.name]
                 self.tier.discard(one)
         return sorted(runs.values(), key=lambda run: run.first_epoch)
+
+    def _in_window(self, number: int, rows: Segment) -> Segment:
+        """The rows that have not expired."""
+        groups = self.operator.groups
+        left = self.expiry.left(number, rows, groups)
+        if left.rows < rows.rows:
+            self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
+        return left
 
     def _finish_row(self, queue: tuple[Pending, ...]) -> tuple[Pending, ...]:
         """Go on with the row inside which an earlier epoch stopped, if there is one at the head of the queue.
@@ -284,7 +321,8 @@ class _Step:
         name = "runs/" + self._name(f"{label}.run")
         size, checksum = write_run(self.storage, name, segment, self.orders.run_compression)
         live = present(segment.hashes, self.operator.groups)
-        run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live)
+        times = self.expiry.times(number, segment)
+        run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live, times=times)
         self.added.append(run)
         return run, self.tier.store(run, segment, live)
 

@@ -1,0 +1,56 @@
+"""An epoch as a line of the journal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spillway.manager.spill import Spill
+from spillway.model.group_set import members
+from spillway.state.manifest import EpochRecord, Manifest
+from spillway.state.orders import Report
+
+
+def epoch_entry(
+    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], spills: Sequence[Spill]
+) -> dict[str, Any]:
+    """What the journal says of an epoch, save its times."""
+    return {
+        "sequence": record.sequence,
+        "batch_id": record.batch_id,
+        "input_rows": record.counters.input_rows,
+        "results": record.counters.results_runtime + record.counters.results_cleanup,
+        "pending_rows": manifest.pending_rows,
+        "late_rows": record.counters.late_rows,
+        "expired_rows": record.counters.expired_rows,
+        "watermark": manifest.watermark,
+        "runs": len(manifest.runs),
+        "spills": [_spill_entry(spill) for spill in spills],
+        "processors": [
+            {
+                "processor": report.processor,
+                "host": report.host,
+                "executor": report.executor,
+                "input_rows": report.input_rows,
+                "probed_rows": report.probed_rows,
+                "results": report.results,
+                "resident_bytes": report.resident_bytes,
+                "peak_bytes": report.peak_bytes,
+                "freed_bytes": report.freed_bytes,
+                "loaded_bytes": report.loaded_bytes,
+                "busy_seconds": round(report.busy_seconds, 4),
+                "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},
+                "group_rows": report.group_rows,
+                "group_results": report.group_results,
+            }
+            for report in reports
+        ],
+    }
+
+
+def _spill_entry(spill: Spill) -> dict[str, Any]:
+    return {
+        "processor": spill.processor,
+        "groups": list(members(spill.groups)),
+        "bytes": spill.bytes,
+        "resident_bytes": spill.resident_bytes,
+        "reason": spill.reason,
+    }
