@@ -1,7 +1,8 @@
 """What all tests share: one Spark session for the whole run, result files, how long Hypothesis searches."""
 
 import os
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyarrow import parquet
 
+from spillway.manager.tier_directory import TMPFS
 from spillway.spark.sinks import ResultFile, StagedEpoch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # No deadline: a shared two-core machine stalls any example now and then. On CI the same examples every time.
+# A test with costly examples takes a share of the profile's number, so that `deep` searches there too.
 settings.register_profile(
     "local", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
@@ -40,6 +43,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     )
     yield session
     stop_session(session)
+
+
+@pytest.fixture(scope="session")
+def quick_directory() -> Iterator[Callable[[], Path]]:
+    """Makes empty directories, in tmpfs where there is one: examples that sync files wait for no disk."""
+    with tempfile.TemporaryDirectory(
+        prefix="spillway-test-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
+    ) as root:
+        yield lambda: Path(tempfile.mkdtemp(dir=root))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Any history of epochs, limits, restarts and lost memory gives the join by its definition, once."""
 
 import shutil
-import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,10 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(histories())
-def test_every_history_gives_the_join_by_definition(history: dict[str, Any]) -> None:
-    directory = Path(tempfile.mkdtemp(prefix="spillway-test-"))
+def test_every_history_gives_the_join_by_definition(
+    quick_directory: Callable[[], Path], history: dict[str, Any]
+) -> None:
+    directory = quick_directory()
     try:
         check(history, directory)
     finally:

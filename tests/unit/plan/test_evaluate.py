@@ -59,15 +59,16 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@pytest.mark.parametrize("operator", COMPARISONS)
-@given(doubles_=pairs(doubles), texts_=pairs(texts), decimals_=pairs(decimals))
-def test_comparisons(operator: str, doubles_: Any, texts_: Any, decimals_: Any) -> None:
-    for (left, right), kind in (
-        (doubles_, pa.float64()),
-        (texts_, pa.string()),
-        (decimals_, pa.decimal128(10, 2)),
-    ):
-        assert run(Call(operator, (A, B)), left, right, kind) == by_row(COMPARISONS[operator], left, right)
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(doubles, pa.float64()), (texts, pa.string()), (decimals, pa.decimal128(10, 2))],
+    ids=["doubles", "texts", "decimals"],
+)
+@given(data=st.data())
+def test_comparisons(values: st.SearchStrategy[Any], kind: pa.DataType, data: st.DataObject) -> None:
+    left, right = data.draw(pairs(values))
+    for operator, function in COMPARISONS.items():
+        assert run(Call(operator, (A, B)), left, right, kind) == by_row(function, left, right), operator
 
 
 @given(pairs(doubles))

@@ -6,8 +6,8 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,40 +113,44 @@ crash_points = st.lists(st.integers(0, 9), max_size=8)
 
 
 @pytest.mark.parametrize("sink_format", FORMATS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(sizes=epochs_of_file_sizes, crashes=crash_points, repeats=st.randoms(use_true_random=False))
 def test_random_crashes_lose_and_repeat_nothing(
-    tasks: Any, sink_format: str, sizes: list[list[int]], crashes: list[int], repeats: random.Random
+    tasks: Any,
+    quick_directory: Callable[[], Path],
+    sink_format: str,
+    sizes: list[list[int]],
+    crashes: list[int],
+    repeats: random.Random,
 ) -> None:
     ids = itertools.count()
-    with tempfile.TemporaryDirectory() as directory:
-        root = f"{directory}/out"
-        fuses = iter(crashes)
-        manifest: list[StagedEpoch] = []
+    root = str(quick_directory() / "out")
+    fuses = iter(crashes)
+    manifest: list[StagedEpoch] = []
+    committed = -1
+    while len(manifest) < len(sizes) or manifest[-1].sequence > committed:
+        operations = next(fuses, None)
+        sink = reopen(sink_format, root, operations)
         committed = -1
-        while len(manifest) < len(sizes) or manifest[-1].sequence > committed:
-            operations = next(fuses, None)
-            sink = reopen(sink_format, root, operations)
-            committed = -1
-            try:
-                sink.prepare(tasks.query_id, tasks.schema)
-                committed = sink.last_committed(tasks.query_id)
-                # After a restart the commits that the sink has not seen are repeated from the manifest.
-                for epoch in manifest[committed + 1 :]:
-                    sink.commit(epoch)
-                for sequence in range(len(manifest), len(sizes)):
-                    files = [[next(ids) for _ in range(size)] for size in sizes[sequence]]
-                    manifest.append(tasks.stage(sink.staging, sequence, files))
-                    sink.commit(manifest[-1])
-                    if repeats.random() < 0.5:
-                        sink.commit(repeats.choice(manifest))
-                committed = sink.last_committed(tasks.query_id)
-            except Crash:
-                continue
-        assert committed == len(sizes) - 1
-        assert sum(epoch.rows for epoch in manifest) == len(read_ids(sink_format, root))
-        assert read_ids(sink_format, root) == list(range(next(ids)))
-        assert reopen(sink_format, root, None).sweep([]) == 0
+        try:
+            sink.prepare(tasks.query_id, tasks.schema)
+            committed = sink.last_committed(tasks.query_id)
+            # After a restart the commits that the sink has not seen are repeated from the manifest.
+            for epoch in manifest[committed + 1 :]:
+                sink.commit(epoch)
+            for sequence in range(len(manifest), len(sizes)):
+                files = [[next(ids) for _ in range(size)] for size in sizes[sequence]]
+                manifest.append(tasks.stage(sink.staging, sequence, files))
+                sink.commit(manifest[-1])
+                if repeats.random() < 0.5:
+                    sink.commit(repeats.choice(manifest))
+            committed = sink.last_committed(tasks.query_id)
+        except Crash:
+            continue
+    assert committed == len(sizes) - 1
+    assert sum(epoch.rows for epoch in manifest) == len(read_ids(sink_format, root))
+    assert read_ids(sink_format, root) == list(range(next(ids)))
+    assert reopen(sink_format, root, None).sweep([]) == 0
 
 
 @pytest.mark.parametrize("sink_format", FORMATS)
@@ -177,36 +181,52 @@ def test_every_single_crash_point_of_one_commit(tasks: Any, sink_format: str, tm
     assert operations >= 5
 
 
-KILLED_WRITER = """
-import sys
+# Imports once and forks a writer per line of input, which ends by being killed: imports are most of a start.
+WRITERS = """
+import os, sys
 from conftest import TASKS
 from spillway.spark.sinks import open_sink
-sink = open_sink(sys.argv[1], sys.argv[2], checkpoint_dir=sys.argv[2] + "-checkpoint")
-sink.prepare(TASKS.query_id, TASKS.schema)
-for sequence in range(sink.last_committed(TASKS.query_id) + 1, 100_000):
-    sink.commit(TASKS.stage(sink.staging, sequence, [[2 * sequence], [2 * sequence + 1]]))
-    print(sequence, flush=True)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        print(os.getpid(), flush=True)
+        sink_format, root = line.rstrip().split(" ", 1)
+        sink = open_sink(sink_format, root, checkpoint_dir=root + "-checkpoint")
+        sink.prepare(TASKS.query_id, TASKS.schema)
+        for sequence in range(sink.last_committed(TASKS.query_id) + 1, 100_000):
+            sink.commit(TASKS.stage(sink.staging, sequence, [[2 * sequence], [2 * sequence + 1]]))
+            print(sequence, flush=True)
+        sys.exit("nobody killed this writer")
+    os.waitpid(child, 0)
+    print("dead", flush=True)
 """
 
 
-@pytest.mark.parametrize("sink_format", FORMATS)
-def test_kill_9_in_a_loop_of_commits(tasks: Any, sink_format: str, tmp_path: Path) -> None:
-    root = str(tmp_path / "out")
+@pytest.fixture(scope="module")
+def writers() -> Iterator["subprocess.Popen[str]"]:
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITERS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
+        yield process
+        process.communicate()
+
+
+@pytest.mark.parametrize("sink_format", FORMATS)
+def test_kill_9_in_a_loop_of_commits(tasks: Any, writers: Any, sink_format: str, tmp_path: Path) -> None:
+    root = str(tmp_path / "out")
     reported = -1
     for delay_seconds in (0.0, 0.001, 0.004):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", KILLED_WRITER, sink_format, root],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        assert writer.stdout is not None
-        lines = [writer.stdout.readline() for _ in range(12)]
+        print(sink_format, root, file=writers.stdin, flush=True)
+        writer = int(writers.stdout.readline())
+        lines = [writers.stdout.readline() for _ in range(12)]
         time.sleep(delay_seconds)
-        writer.send_signal(signal.SIGKILL)
-        reported = int((lines + writer.stdout.readlines())[-1])
-        writer.wait()
-        writer.stdout.close()
+        os.kill(writer, signal.SIGKILL)
+        reported = int((lines + list(iter(writers.stdout.readline, "dead\n")))[-1])
     sink = reopen(sink_format, root, None)
     sink.prepare(tasks.query_id, tasks.schema)
     last = sink.last_committed(tasks.query_id)

@@ -1,5 +1,6 @@
 """The manifest: a fold of records that survives storage, and a log that one driver at a time can extend."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,9 @@ def test_applying_records() -> None:
 
 @given(st.integers(0, 30), st.integers(1, 6))
 def test_whatever_the_snapshots_the_log_gives_back_what_was_committed(
-    tmp_path_factory: pytest.TempPathFactory, epochs: int, snapshot_epochs: int
+    quick_directory: Callable[[], Path], epochs: int, snapshot_epochs: int
 ) -> None:
-    storage = Storage(str(tmp_path_factory.mktemp("log")))
+    storage = Storage(str(quick_directory()))
     log = ManifestLog(storage, snapshot_epochs=snapshot_epochs)
     manifest = log.load(PLACEMENT)
     for sequence in range(epochs):
