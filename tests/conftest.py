@@ -32,10 +32,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """The session of all Spark tests, built as users build theirs; fast tests never import Spark."""
     from spillway.spark.session import build_session, stop_session
+    from spillway.spark.session_defaults import default_settings
+    from spillway.spark.session_master import parse_master
 
+    options = "spark.driver.extraJavaOptions"
     session = build_session(
         {
             "spark.master": "local[2,4]",
+            # Without the second compiler, which pays off after minutes of the same work, not of short tests.
+            options: default_settings(parse_master("local"), {})[options] + " -XX:TieredStopAtLevel=1",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         },

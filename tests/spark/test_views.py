@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from spillway.view import View
 
@@ -138,7 +139,7 @@ def random_case(seed: random.Random, lab: "Lab") -> tuple[str, "Counter[Any]"]:
             return sql, expected
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(settings().max_examples // 12))
 def test_a_random_view_is_duckdbs(lab: "Lab", number: int) -> None:
     seed = random.Random(1_000 + number)
     sql, expected = random_case(seed, lab)
