@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # No deadline: a shared two-core machine stalls any example now and then. On CI the same examples every time.
-# A test with costly examples takes a share of the profile's number, so that `deep` searches there too.
+# Tests that need fewer or more take a share of the profile's number, so that `deep` searches there too.
 settings.register_profile(
-    "local", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "local", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
 settings.register_profile("deep", settings.get_profile("local"), max_examples=2_000)

@@ -139,7 +139,7 @@ def random_case(seed: random.Random, lab: "Lab") -> tuple[str, "Counter[Any]"]:
             return sql, expected
 
 
-@pytest.mark.parametrize("number", range(settings().max_examples // 12))
+@pytest.mark.parametrize("number", range(settings().max_examples // 8))
 def test_a_random_view_is_duckdbs(lab: "Lab", number: int) -> None:
     seed = random.Random(1_000 + number)
     sql, expected = random_case(seed, lab)

@@ -45,7 +45,7 @@ def test_same_rows() -> None:
     plans = {sql: plan_view(View.sql(sql), CATALOG) for sql in VIEWS}
     with duckdb.connect(config={"threads": 1}) as database:
 
-        @settings(max_examples=settings().max_examples // 3)
+        @settings(max_examples=settings().max_examples // 2)
         @given(data)
         def check(rows: dict[str, list[tuple[Any, ...]]]) -> None:
             for table, values in rows.items():

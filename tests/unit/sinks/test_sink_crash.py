@@ -113,7 +113,7 @@ crash_points = st.lists(st.integers(0, 9), max_size=8)
 
 
 @pytest.mark.parametrize("sink_format", FORMATS)
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples * 3 // 4)
 @given(sizes=epochs_of_file_sizes, crashes=crash_points, repeats=st.randoms(use_true_random=False))
 def test_random_crashes_lose_and_repeat_nothing(
     tasks: Any,

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SourceError
@@ -80,7 +80,6 @@ def test_matches_so_far_are_spread_over_the_range() -> None:
 
 
 @given(st.integers(0, 40_000), st.integers(0, 3_000), st.integers(0, 2**64 - 1), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_any_slice_equals_the_same_part_of_a_longer_one(
     lo: int, count: int, seed: int, alternating: bool
 ) -> None:
