@@ -33,6 +33,10 @@ class RunConfig:
     """Which groups leave memory first; "none": stop with an error instead."""
     spill_share: float = 0.3
     """How much of a processor's state one spill frees."""
+    rotation: bool = False
+    """Groups that leave memory take turns in it with their waiting input; for input that never ends."""
+    rotation_gap: float | None = None
+    """Seconds between two turns; None: as long as the last exchange took."""
     tier: str | None = None
     """Directory of the memory tier; None: a tmpfs if there is one with room, else the system's temporary."""
 
@@ -52,6 +56,10 @@ class RunConfig:
         if self.spill not in (NO_SPILL, *SPILL_POLICIES):
             known = ", ".join((*SPILL_POLICIES, NO_SPILL))
             raise JobError(f'[run] spill = "{self.spill}": must be one of {known}')
+        if self.rotation_gap is not None and self.rotation_gap < 0:
+            raise JobError(f"[run] rotation_gap = {self.rotation_gap}: must not be negative")
+        if self.rotation and self.memory_bytes is None:
+            raise JobError('[run] rotation = true needs a memory limit; add memory = "64MB"')
         if self.until not in UNTIL:
             raise JobError(f'[run] until = "{self.until}": must be one of {", ".join(UNTIL)}')
 

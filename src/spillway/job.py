@@ -29,6 +29,8 @@ _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "epoch_results": int,
     "spill": str,
     "spill_share": (float, int),
+    "rotation": bool,
+    "rotation_gap": (float, int),
     "tier": str,
 }
 
@@ -139,7 +141,7 @@ def _run(table: Mapping[str, Any], base: Path) -> RunConfig:
     values: dict[str, Any] = {}
     for key, kind in _RUN_TYPES.items():
         if key in table:
-            if not isinstance(table[key], kind) or isinstance(table[key], bool):
+            if not isinstance(table[key], kind) or isinstance(table[key], bool) != (kind is bool):
                 raise JobError(f"[run] {key} = {table[key]!r}: must be {_kind(kind)}")
             values[key] = table[key]
     if "memory" in table:
@@ -206,4 +208,6 @@ def _setting(value: object) -> str:
 
 
 def _kind(kind: type | tuple[type, ...]) -> str:
+    if kind is bool:
+        return "true or false"
     return "a text" if kind is str else "a whole number" if kind is int else "a number"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Cleaning, Engine, EngineConfig
 from spillway.manager.journal import Journal
+from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
 from spillway.model.group_set import group_set
 from spillway.plan.expression import ColumnRef
@@ -27,6 +28,29 @@ from spillway.state.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 
+class ScriptedSwaps:
+    """Suspends and resumes scripted groups before each epoch."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+
+    def decide(
+        self, manifest: Manifest, victims: list[Spill], resident: dict[int, int], *, forced: bool
+    ) -> tuple[list[Swap], list[Spill]]:
+        fixed = manifest.unfinished_groups
+        if forced:
+            back = manifest.suspended & manifest.waiting_groups
+            return [Swap(0, 0, back & -back, 1, 1, "forced")], victims
+        chosen = self.script.pop() if self.script else 0
+        there = group_set(g for g, state in manifest.groups.items() if state.rows)
+        out = chosen & there & ~manifest.suspended & ~fixed
+        back = chosen & manifest.suspended
+        return ([Swap(0, out, back, 1, 1, "scripted")] if out or back else []), victims
+
+    def observe(self, epoch: int, swaps: object, seconds: float) -> None:
+        pass
+
+
 class ScriptedSpills:
     """Ends the generations of scripted groups before each epoch, whatever the memory."""
 
@@ -36,7 +60,8 @@ class ScriptedSpills:
     def decide(self, manifest: Manifest, resident_bytes: dict[int, int]) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
-        mask = group_set(g for g in groups if chosen >> g & 1) & ~manifest.unfinished_groups
+        fixed = manifest.unfinished_groups | manifest.suspended
+        mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 
     def observe(self, group_results: dict[int, int]) -> None:
@@ -91,6 +116,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         ),
         "fanout": draw(st.integers(2, 4)),
         "spills": draw(st.lists(st.integers(0, 255), max_size=8)),
+        "swaps": draw(st.lists(st.integers(0, 255), max_size=10)),
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "restore": draw(st.booleans()),
         "forget": draw(st.booleans()),
@@ -125,6 +151,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
     sizes = [min(size, history["groups"]) for size in history["processors"]]
     batch_id = 0
     spills = ScriptedSpills(list(history["spills"]))
+    swaps = ScriptedSwaps(list(history["swaps"]))
     cleanups = list(history["cleanups"])
     for restart, processors in enumerate(sizes):
         config = EngineConfig(
@@ -137,6 +164,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
         engine._spill = spills  # type: ignore[assignment]
+        engine._rotation = swaps  # type: ignore[assignment]
         last = restart == len(sizes) - 1
         stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
         while batch_id < stop:
@@ -154,8 +182,8 @@ def check(history: dict[str, Any], directory: Path) -> None:
                     engine.run_cleanup_epoch(LocalCluster(plan))
         while last and engine.has_begun_cleanup:
             engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-        while last and engine.has_pending:
-            engine.run_epoch(LocalCluster(plan), None)
+        while last and (engine.has_pending or engine.has_held):
+            engine.run_epoch(LocalCluster(plan), None, ending=True)
         while last and engine.has_cleanup:
             engine.run_cleanup_epoch(LocalCluster(plan))
     assert Counter(sink.rows()) == wanted

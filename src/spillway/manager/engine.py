@@ -15,10 +15,13 @@ from typing import Any, Protocol
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budget
+from spillway.manager.change import Change
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
 from spillway.manager.epoch_entry import epoch_entry
 from spillway.manager.journal import Journal
-from spillway.manager.spill import Spill, SpillManager
+from spillway.manager.pending_queue import narrowed, placed_anew
+from spillway.manager.rotation import RotationManager
+from spillway.manager.spill import SpillManager
 from spillway.model.group_set import GroupSet, all_groups, group_set, union
 from spillway.state.compaction import CompactionLimits, choose_merges
 from spillway.state.expiry import Expiry, expired_slices, lagging_groups
@@ -73,6 +76,9 @@ class EngineConfig:
     budget: Budget | None = None
     spill: str = "least-productive"
     spill_share: float = 0.3
+    rotation: bool = False
+    """Groups that leave memory are suspended and take turns, instead of beginning a new generation."""
+    rotation_gap_seconds: float | None = None
 
 
 class Engine:
@@ -93,6 +99,9 @@ class Engine:
         self._journal = journal
         self._log = ManifestLog(storage)
         self._spill = SpillManager(config.budget, config.spill, config.spill_share)
+        self._rotation = None
+        if config.rotation and config.budget is not None:
+            self._rotation = RotationManager(config.budget, config.spill_share, config.rotation_gap_seconds)
         self._resident: dict[int, int] = {}
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
@@ -105,7 +114,7 @@ class Engine:
         if manifest.sequence >= 0:
             self._committed_placement = manifest.placement
         if len(set(manifest.placement)) != config.processors:
-            manifest = _replaced(manifest, placement)
+            manifest = placed_anew(manifest, placement)
         committed = self._sink.last_committed(self._query_id)
         if committed > manifest.sequence:
             raise CheckpointError(
@@ -127,10 +136,19 @@ class Engine:
 
     @property
     def has_pending(self) -> bool:
-        return self.manifest.pending_rows > 0
+        """Whether rows wait that the next epoch can probe."""
+        return self.manifest.waiting_groups & ~self.manifest.suspended != 0
 
-    def run_epoch(self, execute: Execute, batch_id: int | None) -> dict[str, Any]:
-        """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry."""
+    @property
+    def has_held(self) -> bool:
+        """Whether rows wait for the turn of their group."""
+        return self.manifest.waiting_groups & self.manifest.suspended != 0
+
+    def run_epoch(self, execute: Execute, batch_id: int | None, *, ending: bool = False) -> dict[str, Any]:
+        """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
+
+        At the end of the input the next turn of suspended groups comes as soon as nothing else is pending.
+        """
         if batch_id is not None and batch_id != self.manifest.batch_id + 1:
             raise CheckpointError(
                 f"Spark's batch {batch_id} follows batch {self.manifest.batch_id} in {self._storage.root}: "
@@ -138,7 +156,7 @@ class Engine:
             )
         if self.has_begun_cleanup:
             raise StateError("the clean-up of a group is half done; finish it before the next epoch")
-        return self._run(execute, batch_id, Cleaning.NONE)
+        return self._run(execute, batch_id, Cleaning.NONE, forced=ending and not self.has_pending)
 
     @property
     def has_cleanup(self) -> bool:
@@ -166,7 +184,8 @@ class Engine:
     def _expiry(self) -> Expiry:
         """What may expire in the next epoch."""
         unfinished = self.manifest.unfinished_groups
-        keep = all_groups(self.config.groups) if unfinished else self.manifest.spilled_groups
+        keep = self.manifest.spilled_groups | self.manifest.waiting_groups
+        keep = all_groups(self.config.groups) if unfinished else keep
         return Expiry(self.operator.windows, self.manifest.watermark, keep)
 
     def _fitting(self) -> GroupSet:
@@ -179,12 +198,15 @@ class Engine:
         """One epoch without input that produces missing results. Returns the journal entry."""
         return self._run(execute, None, cleaning)
 
-    def _run(self, execute: Execute, batch_id: int | None, cleaning: Cleaning) -> dict[str, Any]:
+    def _run(
+        self, execute: Execute, batch_id: int | None, cleaning: Cleaning, *, forced: bool = False
+    ) -> dict[str, Any]:
         clean = cleaning is not Cleaning.NONE
         started, wall = time.perf_counter(), time.time()
-        spills = [] if clean else self._spill.decide(self.manifest, self._resident)
+        change = Change() if clean else self._decide(forced)
+        suspended = change.suspended(self.manifest.suspended)
         expiry = self._expiry()
-        orders = self._orders(spills, cleaning, expiry)
+        orders = self._orders(change, suspended, cleaning, expiry)
         ordered = time.perf_counter()
         reports = sorted(execute(orders), key=lambda report: report.processor)
         if [report.processor for report in reports] != list(range(self.config.processors)):
@@ -195,7 +217,7 @@ class Engine:
             )
         executed = time.perf_counter()
         before = self.manifest
-        record = self._record(orders[0].sequence, batch_id, reports, spills, clean=clean)
+        record = self._record(orders[0].sequence, batch_id, reports, change, clean=clean)
         if not clean:
             record = replace(record, dropped=self._dropped(expiry, record))
         self.manifest = self._log.commit(before, record)
@@ -206,7 +228,10 @@ class Engine:
         self._resident = {report.processor: report.resident_bytes for report in reports}
         self._free = record.cleaned
         self._spill.observe({group: counts[2] for group, counts in record.grown.items()})
-        entry = epoch_entry(record, self.manifest, reports, spills) | {
+        if self._rotation is not None:
+            took = max(r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports)
+            self._rotation.observe(record.sequence, change.swaps, took)
+        entry = epoch_entry(record, self.manifest, reports, change) | {
             "kind": "cleanup" if clean else "epoch",
             "time": wall,
             "seconds": {
@@ -220,6 +245,14 @@ class Engine:
         self._journal.append(entry)
         return entry
 
+    def _decide(self, forced: bool) -> Change:
+        """What the next epoch begins with."""
+        spills = self._spill.decide(self.manifest, self._resident)
+        if self._rotation is None:
+            return Change(tuple(spills))
+        swaps, large = self._rotation.decide(self.manifest, spills, self._resident, forced=forced)
+        return Change(tuple(large), tuple(swaps))
+
     def _dropped(self, expiry: Expiry, record: EpochRecord) -> tuple[tuple[str, GroupSet], ...]:
         """Slices on disk that nothing needs after this epoch: groups that are whole, and got no rows."""
         if not expiry.windows or self.manifest.unfinished_groups:
@@ -229,7 +262,9 @@ class Engine:
         whole = group_set(g for g, state in groups.items() if len(state.ended) == 1 and not state.rows)
         return expired_slices(tuple(self.manifest.runs.values()), expiry, whole & ~busy)
 
-    def _orders(self, spills: Sequence[Spill], cleaning: Cleaning, expiry: Expiry) -> list[Orders]:
+    def _orders(
+        self, change: Change, suspended: GroupSet, cleaning: Cleaning, expiry: Expiry
+    ) -> list[Orders]:
         config, manifest = self.config, self.manifest
         inputs = len(self.operator.inputs)
         budget = config.budget
@@ -237,12 +272,11 @@ class Engine:
         compaction = config.compaction if budget is None else budget.compaction(config.compaction)
         part_bytes = None if budget is None else budget.working_bytes
         batches = shared_out(self._batches(cleaning, part_bytes), config.processors)
-        spilled = union(spill.groups for spill in spills)
         runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
         orders = []
         for processor in range(config.processors):
             groups = group_set(g for g, owner in enumerate(manifest.placement) if owner == processor)
-            live = groups & ~spilled
+            live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))
             lasting = [run for run in mine if run.name not in expired]
@@ -253,19 +287,21 @@ class Engine:
                     groups=groups,
                     runs=mine,
                     merges=choose_merges(lasting, inputs, compaction, expiry),
-                    pending=manifest.pending.get(processor, ()),
+                    pending=narrowed(manifest.pending.get(processor, ()), ~suspended),
                     limits=limits,
                     state=self._storage.root,
                     tier=f"{config.tier}/{self._log.token:06d}/{processor:04d}",
                     staging=self._sink.staging,
                     run_compression=config.run_compression,
                     result_compression=config.result_compression,
-                    free=(spilled | self._free) & groups,
+                    free=(change.leaving | self._free) & groups,
                     cleanup=batches[processor],
                     clean=cleaning is not Cleaning.NONE,
                     expired=expired,
                     watermark=expiry.watermark,
                     keep=expiry.keep,
+                    suspended=suspended & groups,
+                    held=narrowed(manifest.pending.get(processor, ()), suspended),
                 )
             )
         return orders
@@ -275,7 +311,7 @@ class Engine:
         sequence: int,
         batch_id: int | None,
         reports: Sequence[Report],
-        spills: Sequence[Spill],
+        change: Change,
         *,
         clean: bool,
     ) -> EpochRecord:
@@ -294,14 +330,15 @@ class Engine:
                 results_runtime=0 if clean else results,
                 results_cleanup=results if clean else 0,
                 epochs=1,
-                spills=len(spills),
+                spills=len(change.spills),
                 late_rows=sum(report.late_rows for report in reports),
                 expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
             ),
             placement=None
             if self.manifest.placement == self._committed_placement
             else self.manifest.placement,
-            spilled=union(spill.groups for spill in spills),
+            spilled=change.spilled,
+            suspended=change.suspended(self.manifest.suspended),
             grown={} if clean else _grown(reports),
             cursors=tuple(cursor for report in reports for cursor in report.cursors)
             if clean
@@ -318,15 +355,14 @@ class Engine:
         )
 
     def _clock(self, reports: Sequence[Report]) -> tuple[tuple[int | None, ...], int | None]:
-        """The youngest event times so far, and the watermark that follows, once nothing is pending."""
+        """The youngest event times so far, and the watermark that follows."""
         windows, manifest = self.operator.windows, self.manifest
         seen = [manifest.latest, *(report.latest for report in reports)]
         latest = tuple(
             max((times[n] for times in seen if len(times) > n and times[n] is not None), default=None)  # type: ignore[type-var]
             for n in range(len(windows))
         )
-        pending = any(report.pending for report in reports)
-        if pending or not windows or None in latest:
+        if not windows or None in latest:
             return latest, manifest.watermark
         reached = min(t - w.lateness_us for t, w in zip(latest, windows, strict=True) if t is not None)
         return latest, reached if manifest.watermark is None else max(manifest.watermark, reached)
@@ -362,14 +398,3 @@ def _grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
         for report in reports
         for group in sorted(set(report.group_rows) | set(report.group_results))
     }
-
-
-def _replaced(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
-    """The same state under another placement: pending rows are shared out by the groups they belong to."""
-    entries = [entry for queue in manifest.pending.values() for entry in queue]
-    pending = {}
-    for processor in sorted(set(placement)):
-        groups = group_set(g for g, owner in enumerate(placement) if owner == processor)
-        mine = [replace(entry, groups=entry.groups & groups) for entry in entries if entry.groups & groups]
-        pending[processor] = tuple(sorted(mine, key=lambda entry: not entry.emitted))
-    return replace(manifest, placement=placement, pending=pending)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from spillway.manager.change import Change
+from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
 from spillway.model.group_set import members
 from spillway.state.manifest import EpochRecord, Manifest
@@ -10,7 +12,7 @@ from spillway.state.orders import Report
 
 
 def epoch_entry(
-    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], spills: Sequence[Spill]
+    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], change: Change
 ) -> dict[str, Any]:
     """What the journal says of an epoch, save its times."""
     return {
@@ -23,7 +25,9 @@ def epoch_entry(
         "expired_rows": record.counters.expired_rows,
         "watermark": manifest.watermark,
         "runs": len(manifest.runs),
-        "spills": [_spill_entry(spill) for spill in spills],
+        "spills": [_spill_entry(spill) for spill in change.spills],
+        "swaps": [_swap_entry(swap) for swap in change.swaps],
+        "suspended_groups": manifest.suspended.bit_count(),
         "processors": [
             {
                 "processor": report.processor,
@@ -43,6 +47,17 @@ def epoch_entry(
             }
             for report in reports
         ],
+    }
+
+
+def _swap_entry(swap: Swap) -> dict[str, Any]:
+    return {
+        "processor": swap.processor,
+        "suspended": list(members(swap.suspended)),
+        "resumed": list(members(swap.resumed)),
+        "suspended_bytes": swap.suspended_bytes,
+        "resumed_bytes": swap.resumed_bytes,
+        "reason": swap.reason,
     }
 
 

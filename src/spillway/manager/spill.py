@@ -70,7 +70,7 @@ class SpillManager:
 
     def _statistics(self, manifest: Manifest, processor: int) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
-        unfinished = manifest.unfinished_groups
+        fixed = manifest.unfinished_groups | manifest.suspended
         return tuple(
             GroupStatistics(
                 group=group,
@@ -81,5 +81,5 @@ class SpillManager:
                 recent_results=self._recent.get(group, 0.0),
             )
             for group, state in sorted(manifest.groups.items())
-            if state.rows and manifest.placement[group] == processor and not unfinished >> group & 1
+            if state.rows and manifest.placement[group] == processor and not fixed >> group & 1
         )

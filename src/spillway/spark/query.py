@@ -141,7 +141,8 @@ class Query:
                 if self._stopping.is_set():
                     self._stream.stop()
                 self._stream.awaitTermination()
-                self._drain()
+            if self._clean_at_end:
+                self._drain(ending=True)
             if self._clean_at_end:
                 self.cleanup()
         except Exception as error:
@@ -167,19 +168,23 @@ class Query:
                 with self._one_epoch:
                     self._clean(cleaning)
 
-    def _drain(self) -> None:
-        """Epochs over what is pending, until nothing is or the query is to stop."""
-        while self._engine.has_pending and not self._stopping.is_set():
-            self._run_epoch(None, None)
+    def _drain(self, *, ending: bool = False) -> None:
+        """Epochs over what is pending, until nothing is or the query is to stop.
 
-    def _run_epoch(self, batch: DataFrame | None, batch_id: int | None) -> None:
+        At the end of the input, or on demand, suspended groups get their turns too.
+        """
+        engine = self._engine
+        while (engine.has_pending or (ending and engine.has_held)) and not self._stopping.is_set():
+            self._run_epoch(None, None, ending=ending)
+
+    def _run_epoch(self, batch: DataFrame | None, batch_id: int | None, *, ending: bool = False) -> None:
         with self._one_epoch:
             if self._stopping.is_set():
                 # To return would let Spark count the batch as done, and a restart would never see it again.
                 raise _StoppedError
             while self._engine.has_begun_cleanup:
                 self._clean(Cleaning.BEGUN)
-            self._note(self._engine.run_epoch(self._execute(batch), batch_id))
+            self._note(self._engine.run_epoch(self._execute(batch), batch_id, ending=ending))
 
     def _clean(self, cleaning: Cleaning) -> None:
         self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))

@@ -147,6 +147,8 @@ class Session:
                     budget=None if config.memory_bytes is None else Budget(config.memory_bytes),
                     spill=config.spill,
                     spill_share=config.spill_share,
+                    rotation=config.rotation,
+                    rotation_gap_seconds=config.rotation_gap,
                 ),
                 operator,
                 opened.checkpoint.query_id,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from spillway.state.group import Int64Array
+from spillway.model.group_set import GroupSet
+from spillway.state.group import Int64Array, flags, group_of
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.pending import Pending, PendingWriter, read_pending
@@ -38,7 +39,9 @@ class Intake:
         queue: tuple[Pending, ...],
         batches: Iterable[pa.RecordBatch],
         watermark: int | None = None,
+        held: "Held | None" = None,
     ) -> None:
+        self._held = held
         self._operator = operator
         self._watermark = watermark
         self._round_bytes = limits.round_bytes
@@ -119,7 +122,10 @@ class Intake:
             if self._operator.windows:
                 rows = self._in_time(number, rows, batch)
             rows = rows[np.argsort(hashes[rows], kind="stable")]
-            pieces.append(Segment(hashes[rows], take(_columns(batch, wire), rows)))
+            columns = _columns(batch, wire)
+            if self._held is not None:
+                rows = self._held.keep(number, hashes, columns, rows)
+            pieces.append(Segment(hashes[rows], take(columns, rows)))
         return pieces
 
     def _in_time(self, number: int, rows: Int64Array, batch: pa.RecordBatch) -> Int64Array:
@@ -135,6 +141,27 @@ class Intake:
         in_time: Int64Array = rows[times >= self._watermark]
         self.late_rows += len(rows) - len(in_time)
         return in_time
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Parks what arrives for suspended groups."""
+
+    suspended: GroupSet
+    groups: int
+    writers: list[PendingWriter]
+
+    def keep(self, number: int, hashes: Int64Array, columns: pa.RecordBatch, rows: Int64Array) -> Int64Array:
+        """Park the rows of suspended groups; returns the others."""
+        waits = flags(self.suspended, self.groups)[group_of(hashes[rows], self.groups)]
+        if waits.any():
+            parked = rows[waits]
+            self.writers[number].write(Segment(hashes[parked], take(columns, parked)))
+        others: Int64Array = rows[~waits]
+        return others
+
+    def close(self) -> list[Pending]:
+        return [pending for writer in self.writers for pending in writer.close()]
 
 
 @dataclass(slots=True)

@@ -91,6 +91,8 @@ class EpochRecord:
     """The youngest event time ever taken in, per input, in microseconds."""
     watermark: int | None = None
     """No row older than this is taken in after this epoch."""
+    suspended: GroupSet = 0
+    """Groups that are suspended from this epoch on."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -112,6 +114,7 @@ class EpochRecord:
             "dropped": [[name, to_hex(groups)] for name, groups in self.dropped],
             "latest": list(self.latest),
             "watermark": self.watermark,
+            "suspended": to_hex(self.suspended),
         }
 
     @staticmethod
@@ -135,6 +138,7 @@ class EpochRecord:
             dropped=tuple((name, from_hex(groups)) for name, groups in body["dropped"]),
             latest=tuple(body["latest"]),
             watermark=body["watermark"],
+            suspended=from_hex(body["suspended"]),
         )
 
 
@@ -153,6 +157,8 @@ class Manifest:
     cursors: tuple[Cursor, ...] = ()
     latest: tuple[int | None, ...] = ()
     watermark: int | None = None
+    suspended: GroupSet = 0
+    """Groups whose state is one generation on disk, and whose input waits."""
 
     def apply(self, record: EpochRecord) -> "Manifest":
         if record.sequence != self.sequence + 1:
@@ -179,6 +185,7 @@ class Manifest:
             cursors=record.cursors,
             latest=record.latest,
             watermark=record.watermark,
+            suspended=record.suspended,
         )
 
     def _groups_after(self, record: EpochRecord, runs: Iterable[Run]) -> dict[int, GroupState]:
@@ -215,6 +222,11 @@ class Manifest:
         return group_set(split) & ~self.unfinished_groups
 
     @property
+    def waiting_groups(self) -> GroupSet:
+        """Groups that may have pending rows."""
+        return union(entry.groups for queue in self.pending.values() for entry in queue)
+
+    @property
     def spilled_groups(self) -> GroupSet:
         """Groups with generations on disk."""
         return group_set(group for group, state in self.groups.items() if state.ended)
@@ -239,6 +251,7 @@ class Manifest:
             "cursors": [cursor.to_json() for cursor in self.cursors],
             "latest": list(self.latest),
             "watermark": self.watermark,
+            "suspended": to_hex(self.suspended),
         }
 
     @staticmethod
@@ -255,6 +268,7 @@ class Manifest:
             cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
             latest=tuple(body["latest"]),
             watermark=body["watermark"],
+            suspended=from_hex(body["suspended"]),
         )
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from spillway.model.group_set import GroupSet, from_hex, members, to_hex
 from spillway.state.group import cut, flags
 from spillway.state.punch import dead_ranges, punch
-from spillway.state.run import Run, decode, read_run, write_segment
+from spillway.state.run import Run, decode_with_metadata, read_run, write_segment
 from spillway.state.segment import Segment
 from spillway.state.storage import Storage
 
@@ -119,10 +119,8 @@ class MemoryTier:
         return sorted(Path(entry.path) for entry in found if entry.name.endswith(IMAGE))
 
     def _open(self, path: Path) -> tuple[Segment, GroupSet]:
-        source = pa.memory_map(str(path))
-        metadata = pa.ipc.open_file(source).schema.metadata
-        contained = from_hex(metadata[b"groups"].decode())
-        return decode(source, str(path)), contained & ~_freed(path)
+        image, metadata = decode_with_metadata(pa.memory_map(str(path)), str(path))
+        return image, from_hex(metadata[b"groups"].decode()) & ~_freed(path)
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

@@ -79,6 +79,10 @@ class Orders:
     """Event time in microseconds; arriving rows that are older are late and do not count."""
     keep: GroupSet = 0
     """Groups whose rows must not expire in this epoch."""
+    suspended: GroupSet = 0
+    """Groups whose state is on disk and whose input is parked until their turn comes."""
+    held: tuple[Pending, ...] = ()
+    """What is parked for them already."""
 
 
 @dataclass(frozen=True, slots=True)

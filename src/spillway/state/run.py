@@ -142,9 +142,14 @@ def write_segment(
 
 def decode(source: pa.NativeFile, where: str) -> Segment:
     """Open an encoded segment; a memory-mapped, uncompressed source is not copied."""
+    return decode_with_metadata(source, where)[0]
+
+
+def decode_with_metadata(source: pa.NativeFile, where: str) -> tuple[Segment, dict[bytes, bytes]]:
     try:
         reader = pa.ipc.open_file(source)
-        version = (reader.schema.metadata or {}).get(b"spillway", b"").decode()
+        metadata = dict(reader.schema.metadata or {})
+        version = metadata.get(b"spillway", b"").decode()
         if version != str(FORMAT_VERSION):
             raise StateError(
                 f"state file {where} has format version {version or 'none'}, this Spillway reads "
@@ -155,4 +160,4 @@ def decode(source: pa.NativeFile, where: str) -> Segment:
         raise StateError(f"state file {where} cannot be read: {error}; restore it from a backup") from error
     hashes = batch.column(0).to_numpy()
     columns = batch.remove_column(0) if batch.num_columns > 1 else rows_only(batch.num_rows)
-    return Segment(np.asarray(hashes, dtype=np.int64), columns)
+    return Segment(np.asarray(hashes, dtype=np.int64), columns), metadata

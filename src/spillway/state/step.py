@@ -20,7 +20,7 @@ from spillway.state.cleanup import CleanupStep
 from spillway.state.cursor import Cursor
 from spillway.state.expiry import Expiry
 from spillway.state.group import Int64Array, cut, present
-from spillway.state.intake import Deltas, Intake
+from spillway.state.intake import Deltas, Held, Intake
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import Orders, Report
@@ -80,7 +80,8 @@ class _Step:
             return self._clean(busy)
         self._open()
         queue = self._finish_row(orders.pending)
-        intake = Intake(self.operator, orders.limits, self.storage, queue, batches, orders.watermark)
+        held = self._held()
+        intake = Intake(self.operator, orders.limits, self.storage, queue, batches, orders.watermark, held)
         parked: list[Pending] = []
         while not parked and self.results_left > 0 and (not self.added or self._has_room()):
             with _Clock(self.seconds, "receive"):
@@ -96,6 +97,7 @@ class _Step:
             overflow = [self._pending_writer("late", number) for number in range(len(self.state))]
             left = intake.park(overflow)
             late = [pending for writer in overflow for pending in writer.close()]
+            late += [*orders.held, *(held.close() if held is not None else ())]
         with _Clock(self.seconds, "write"):
             files = self.writer.close()
             self._write_runs()
@@ -139,7 +141,7 @@ class _Step:
             files = self.writer.close()
         return replace(
             self._report(busy, files),
-            pending=self.orders.pending,
+            pending=(*self.orders.pending, *self.orders.held),
             probed_rows=step.driven_rows,
             cursors=tuple(cursors),
             cleaned=_groups(cursor for cursor in finished if not cursor.restore),
@@ -326,12 +328,20 @@ class _Step:
         self.added.append(run)
         return run, self.tier.store(run, segment, live)
 
+    def _held(self) -> Held | None:
+        orders = self.orders
+        if not orders.suspended:
+            return None
+        inputs = range(len(self.operator.inputs))
+        writers = [self._pending_writer("held", number, orders.suspended) for number in inputs]
+        return Held(orders.suspended, self.operator.groups, writers)
+
     def _pending_writer(self, label: str, number: int, groups: GroupSet | None = None) -> PendingWriter:
         return PendingWriter(
             self.storage,
             "pending/" + self._name(label),
             number,
-            self.orders.groups if groups is None else groups,
+            self.orders.groups & ~self.orders.suspended if groups is None else groups,
             self.orders.limits.pending_bytes,
         )
 

@@ -1,0 +1,24 @@
+"""Whose turn pending rows are: by suspended groups, and by a new placement."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spillway.model.group_set import GroupSet, group_set
+from spillway.state.manifest import Manifest
+from spillway.state.pending import Pending
+
+
+def narrowed(queue: Sequence[Pending], groups: GroupSet) -> tuple[Pending, ...]:
+    """The part of a queue that is of these groups."""
+    return tuple(replace(entry, groups=entry.groups & groups) for entry in queue if entry.groups & groups)
+
+
+def placed_anew(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
+    """The same state under another placement: pending rows are shared out by the groups they belong to."""
+    entries = [entry for queue in manifest.pending.values() for entry in queue]
+    pending = {}
+    for processor in sorted(set(placement)):
+        groups = group_set(g for g, owner in enumerate(placement) if owner == processor)
+        mine = [replace(entry, groups=entry.groups & groups) for entry in entries if entry.groups & groups]
+        pending[processor] = tuple(sorted(mine, key=lambda entry: not entry.emitted))
+    return replace(manifest, placement=placement, pending=pending)

@@ -1,0 +1,87 @@
+"""Groups that take turns in memory: the budget holds, nothing is missing, and no clean-up is left."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from spillway.manager.budget import Budget
+from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.journal import Journal
+from spillway.plan.expression import ColumnRef
+from spillway.state.operator import JoinOperator, WireInput
+from spillway.state.storage import Storage
+from spillway.testing import ListSink, LocalCluster
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+MEMORY_BYTES = 4 << 20
+EPOCHS = 5
+ROWS = 3_000
+KEYS = 5_000
+PLAN = JoinOperator(
+    inputs=tuple(WireInput(name, ("id", "p"), ("s0", "s1")) for name in "abc"),
+    outputs=tuple(ColumnRef(number, 0) for number in range(3)),
+    residual=None,
+    key_columns=((), (), ()),
+    groups=16,
+    result_schema=pa.schema([(name, pa.int64()) for name in "abc"]),
+)
+
+
+@pytest.mark.parametrize("gap_seconds", [0.0, 3600.0])
+def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None) -> None:
+    chance = np.random.default_rng(5)
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(
+        processors=1,
+        groups=16,
+        tier=str(tmp_path / "tier"),
+        budget=Budget(MEMORY_BYTES),
+        rotation=True,
+        rotation_gap_seconds=gap_seconds,
+    )
+    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
+    entries = []
+    for batch_id, of_epoch in enumerate(keys):
+        entries.append(engine.run_epoch(LocalCluster(PLAN, wire(of_epoch)), batch_id))
+        while engine.has_pending:
+            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+    early = sum(entry["results"] for entry in entries)
+    waiting = engine.manifest.suspended
+    while engine.has_pending or engine.has_held:
+        entries.append(engine.run_epoch(LocalCluster(PLAN), None, ending=True))
+        assert len(entries) < 500, "the turns do not come to an end"
+    wanted = expected(keys)
+    assert sum(wanted.values()) == len(sink.rows())
+    assert Counter(sink.rows()) == wanted
+    assert waiting
+    assert 0 < early < sum(wanted.values())
+    assert not engine.has_cleanup
+    resumed = sum(len(swap["resumed"]) for entry in entries for swap in entry["swaps"])
+    assert resumed > 8
+    assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
+
+
+def wire(keys: np.ndarray) -> pa.RecordBatch:
+    flat = keys.reshape(-1)
+    hashes = (flat.astype(np.uint64) * MIX).view(np.int64)
+    payload = pa.array([f"{key:0300d}" for key in flat])
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.repeat(np.arange(3, dtype=np.int8), keys.shape[1])),
+            pa.array(hashes),
+            pa.array(flat),
+            payload,
+        ],
+        names=["t", "h", "s0", "s1"],
+    )
+
+
+def expected(keys: list[np.ndarray]) -> Counter[tuple[int, int, int]]:
+    """Ids are keys: a key that comes x, y and z times gives x * y * z equal results."""
+    together = np.concatenate(keys, axis=1)
+    counts = np.prod([np.bincount(of_input, minlength=KEYS) for of_input in together], axis=0)
+    return Counter({(int(key),) * 3: int(counts[key]) for key in np.flatnonzero(counts)})
