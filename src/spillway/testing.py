@@ -27,6 +27,8 @@ class LocalCluster:
     operator: JoinOperator
     batch: pa.RecordBatch | None = None
     """The input of the epoch, in wire format."""
+    batch_rows: int | None = None
+    """Cut the input into batches of so many rows, as Spark does; None: one batch."""
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         return [self._step(one) for one in orders]
@@ -37,7 +39,8 @@ class LocalCluster:
         if self.batch is not None:
             groups = group_of(self.batch.column(HASH_WIRE_COLUMN).to_numpy(), self.operator.groups)
             mine = np.array([orders.groups >> int(group) & 1 for group in groups], dtype=np.bool_)
-            batches = [self.batch.filter(pa.array(mine))]
+            table = pa.Table.from_batches([self.batch.filter(pa.array(mine))])
+            batches = table.to_batches(max_chunksize=self.batch_rows)
         return run_step(orders, self.operator, place, batches)
 
 

@@ -114,6 +114,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
             round_bytes=draw(st.sampled_from([64, 400, 1 << 40, 1 << 40])),
             state_bytes=draw(st.sampled_from([9000, 1 << 62, 1 << 62])),
         ),
+        "batch_rows": draw(st.sampled_from([None, 1, 3])),
         "fanout": draw(st.integers(2, 4)),
         "spills": draw(st.lists(st.integers(0, 255), max_size=8)),
         "swaps": draw(st.lists(st.integers(0, 255), max_size=10)),
@@ -170,7 +171,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
         while batch_id < stop:
             while engine.has_begun_cleanup:
                 engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-            engine.run_epoch(LocalCluster(plan, batches[batch_id]), batch_id)
+            engine.run_epoch(LocalCluster(plan, batches[batch_id], history["batch_rows"]), batch_id)
             assert engine.has_taken(batch_id)
             batch_id += 1
             if history["forget"]:

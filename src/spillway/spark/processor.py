@@ -37,6 +37,8 @@ def by_partition(orders: Sequence[Orders], operator: JoinOperator) -> Callable[[
 def _commit_row(orders: Orders, operator: JoinOperator, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
     place = Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
     report = run_step(orders, operator, place, batches)
+    for _ in batches:  # Spark reuses only a worker that has read its input to the end
+        pass
     return pa.RecordBatch.from_arrays(
         [pa.array([orders.processor], pa.int32()), pa.array([report.to_json()])], schema=_COMMIT_ARROW
     )

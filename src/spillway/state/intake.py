@@ -6,7 +6,7 @@ quota of rows is used up. What is left is parked as it streams by, so a batch of
 bounded memory and is probed in later epochs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,9 +48,11 @@ class Intake:
         self._rows_left = limits.rows
         self._storage = storage
         self._queue = list(queue)
-        self._batches = self._counted(batches)
+        self._batches = iter(batches)
         self._rest: pa.RecordBatch | None = None
         """What an earlier round left of the batch that it cut."""
+        self.held_bytes = 0
+        """The size of the batch that arrived last; Spark's lie in memory that Arrow does not count."""
         self.input_rows = 0
         self.late_rows = 0
         self.latest: list[int | None] = [None for _ in operator.windows]
@@ -67,7 +69,7 @@ class Intake:
 
     def park(self, writers: list[PendingWriter]) -> tuple[Pending, ...]:
         """Write all further arriving rows to pending files; returns what the queue still holds."""
-        for batch in self._remaining():
+        while (batch := self._next()) is not None:
             for writer, rows in zip(writers, self._split(batch), strict=True):
                 writer.write(rows)
         return tuple(self._queue)
@@ -88,7 +90,7 @@ class Intake:
 
     def _receive(self, room: "_Room", parts: list[list[Segment]]) -> None:
         taken: list[pa.RecordBatch] = []
-        for batch in self._remaining():
+        while (batch := self._next()) is not None:
             row_bytes = -(-batch.nbytes // max(1, batch.num_rows))
             fits = room.fitting(batch.num_rows, row_bytes)
             if fits:
@@ -102,16 +104,20 @@ class Intake:
                 for of_input, rows in zip(parts, self._split(batch), strict=True):
                     of_input.append(rows)
 
-    def _remaining(self) -> Iterator[pa.RecordBatch]:
+    def _next(self) -> pa.RecordBatch | None:
+        """The next batch, first what is left of one that was cut.
+
+        Not a generator over `_batches`: one that is left in the middle closes what it reads from, and the
+        batches that follow would be lost.
+        """
         if self._rest is not None:
             rest, self._rest = self._rest, None
-            yield rest
-        yield from self._batches
-
-    def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+            return rest
+        batch = next(self._batches, None)
+        if batch is not None:
             self.input_rows += batch.num_rows
-            yield batch
+            self.held_bytes = batch.nbytes
+        return batch
 
     def _split(self, batch: pa.RecordBatch) -> list[Segment]:
         tags = batch.column(TAG_COLUMN).to_numpy()

@@ -6,7 +6,6 @@ little against the values, and gone with the next merge. The rows that stay are 
 """
 
 import ctypes
-import ctypes.util
 import os
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +23,7 @@ def punch(path: str, ranges: Sequence[RowRange], *, keep_columns: int) -> None:
     source = pa.memory_map(path)
     whole = source.read_buffer()
     batch = pa.ipc.open_file(source).get_batch(0)
-    libc = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True)
+    libc = ctypes.CDLL(None, use_errno=True)  # to look for the library by name starts a program
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         for column in batch.columns[keep_columns:]:
