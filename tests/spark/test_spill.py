@@ -1,5 +1,6 @@
 """State several times its memory: results keep coming, the budget holds, nothing is missing at the end."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,54 +9,85 @@ import pytest
 
 from spillway import Session, SourceSpec
 from spillway.manager.journal import FILE_NAME, read_journal
+from spillway.policy.spill import SPILL_POLICIES
 from spillway.workload import UniformJoin, write_streams
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MEMORY_BYTES = 4 << 20
-ROWS = 60_000
-STREAMS = ("a", "b", "c")
-VIEW = "SELECT a.id AS x, b.id AS y, c.id AS z, a.p AS p FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
+TIMES_MEMORY = 5
+STREAMS = ("a", "b", "c", "d", "e")
+WIDTH_BYTES = 600
+ROWS = {3: 12_000, 5: 14_000}
+"""Per stream: with their payload more than five times the memory of all processors."""
+CASES = [
+    *((3, 1, policy) for policy in sorted(SPILL_POLICIES)),
+    (5, 2, "least-productive"),
+    (5, 1, "random"),
+]
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("spill-data")
-    write_streams(directory, UniformJoin(ROWS // 2, STREAMS, 250, 3), rows=ROWS, files=4)
-    return directory
+def data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Streams of one row per key on average, four files each, made once per number of streams."""
+    made: dict[int, Path] = {}
+
+    def make(inputs: int) -> Path:
+        if inputs not in made:
+            made[inputs] = tmp_path_factory.mktemp(f"spill-data-{inputs}")
+            spec = UniformJoin(ROWS[inputs], STREAMS[:inputs], WIDTH_BYTES, 3)
+            write_streams(made[inputs], spec, rows=ROWS[inputs], files=4)
+        return made[inputs]
+
+    return make
 
 
-@pytest.mark.parametrize("policy", ["least-productive", "random"])
+def view(names: Sequence[str], tables: Callable[[str], str] = str) -> str:
+    """The join of the streams on `k` with all their columns, so that state keeps every payload."""
+    columns = ", ".join(f"{name}.id AS {name}_id, {name}.p AS {name}_p" for name in names)
+    first, *others = names
+    joins = [f"JOIN {tables(name)} {name} ON {first}.k = {name}.k" for name in others]
+    return " ".join([f"SELECT {columns} FROM {tables(first)} {first}", *joins])
+
+
+@pytest.mark.parametrize(("inputs", "processors", "policy"), CASES)
 def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
-    spark: "SparkSession", data: Path, tmp_path: Path, policy: str
+    spark: "SparkSession",
+    data: Callable[[int], Path],
+    tmp_path: Path,
+    inputs: int,
+    processors: int,
+    policy: str,
 ) -> None:
+    streams, names = data(inputs), STREAMS[:inputs]
     options = {"maxFilesPerTrigger": "1"}
     schema = "k long, id long, p string"
-    sources = {name: SourceSpec(name, "parquet", str(data / name), schema, options) for name in STREAMS}
+    sources = {name: SourceSpec(name, "parquet", str(streams / name), schema, options) for name in names}
     query = Session(spark).run(
-        VIEW,
+        view(names),
         sources,
         checkpoint=str(tmp_path / "state"),
         sink="parquet",
         path=str(tmp_path / "out"),
-        processors=1,
+        processors=processors,
         groups=32,
         memory_bytes=MEMORY_BYTES,
         spill=policy,
+        spill_share=0.6,  # fewer spills, hence fewer epochs
     )
     query.awaitTermination()
     summary = query.summary()
     epochs = list(read_journal(tmp_path / "state" / FILE_NAME))
-    spilled = sum(spill["bytes"] for entry in epochs for spill in entry["spills"])
-    assert spilled > 3 * MEMORY_BYTES
-    assert summary["results_runtime"] > 0
+    durable = sum(path.stat().st_size for path in (tmp_path / "state" / "runs").iterdir())
+    assert durable >= TIMES_MEMORY * MEMORY_BYTES * processors
+    assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
+    assert summary["results_runtime"] > 0 or inputs == 5  # of five inputs a tenth in memory may match nothing
     assert summary["results_cleanup"] > 0
-    assert max(one["resident_bytes"] for entry in epochs for one in entry["processors"]) <= MEMORY_BYTES
-    tables = {name: f"read_parquet('{data}/{name}/*.parquet') AS {name}" for name in STREAMS}
-    wanted = VIEW
-    for name, table in tables.items():
-        wanted = wanted.replace(f"FROM {name} ", f"FROM {table} ").replace(f"JOIN {name} ", f"JOIN {table} ")
+    reports = [one for entry in epochs for one in entry["processors"]]
+    assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
+    assert max(one["peak_bytes"] for one in reports) <= MEMORY_BYTES
+    wanted = view(names, lambda name: f"read_parquet('{streams}/{name}/*.parquet')")
     found = f"SELECT * FROM read_parquet('{tmp_path}/out/*.parquet')"
     for left, right in ((wanted, found), (found, wanted)):
         assert duckdb.sql(f"{left} EXCEPT ALL {right}").fetchall() == []

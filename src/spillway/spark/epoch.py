@@ -4,7 +4,8 @@ On one host any executor reaches the memory tier, so rows go straight to the par
 With several executors an anchor (see `anchor`) keeps each processor on its executor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,6 +16,10 @@ from spillway.spark.processor import COMMIT_SCHEMA, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, JoinOperator
 from spillway.state.orders import Orders, Report
+
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+MAX_BATCH_BYTES = 64 << 20
+"""A larger bound needs no setting: Spark ends a batch after so many rows in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +33,34 @@ class SparkEpoch:
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
+        with self._bounded_batches(orders[0].limits.round_bytes):
+            return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
 
     def job(self, orders: Sequence[Orders]) -> DataFrame:
         """The epoch as a plan: one partition per processor in, one commit row of each out."""
         frame = self._direct(len(orders)) if self.anchor is None else self._anchored(self.anchor)
         return frame.mapInArrow(by_partition(orders, self.operator), COMMIT_SCHEMA)
+
+    @contextmanager
+    def _bounded_batches(self, size: int) -> Iterator[None]:
+        """Let Spark hand over rows in Arrow batches of about this many bytes, if that is a bound at all.
+
+        Spark reads the setting when a job starts, from the session of the DataFrame: in foreachBatch that is
+        the stream's own copy of the user's session.
+        """
+        if self.batch is None or size > MAX_BATCH_BYTES:
+            yield
+            return
+        conf = self.batch.sparkSession.conf
+        before = conf.get(BATCH_BYTES, None)
+        conf.set(BATCH_BYTES, str(size))
+        try:
+            yield
+        finally:
+            if before is None:
+                conf.unset(BATCH_BYTES)
+            else:
+                conf.set(BATCH_BYTES, before)
 
     def _direct(self, processors: int) -> DataFrame:
         if self.batch is None:

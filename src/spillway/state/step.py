@@ -70,6 +70,10 @@ class _Step:
     loaded_bytes: int = 0
     freed_bytes: int = 0
     peak_bytes: int = 0
+    allocated_before: int = 0
+    """What Arrow had allocated before this step."""
+    held_bytes: int = 0
+    """The batch that arrived last, which Arrow did not allocate."""
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
@@ -86,6 +90,7 @@ class _Step:
         while not parked and self.results_left > 0 and (not self.added or self._has_room()):
             with _Clock(self.seconds, "receive"):
                 deltas = intake.round()
+                self.held_bytes = intake.held_bytes
                 self._sample()
             if deltas is None:
                 break
@@ -96,6 +101,8 @@ class _Step:
         with _Clock(self.seconds, "park"):
             overflow = [self._pending_writer("late", number) for number in range(len(self.state))]
             left = intake.park(overflow)
+            self.held_bytes = max(self.held_bytes, intake.held_bytes)
+            self._sample()
             late = [pending for writer in overflow for pending in writer.close()]
             late += [*orders.held, *(held.close() if held is not None else ())]
         with _Clock(self.seconds, "write"):
@@ -119,6 +126,7 @@ class _Step:
 
     def _prepare(self) -> None:
         orders, operator = self.orders, self.operator
+        self.allocated_before = pa.total_allocated_bytes()
         self.storage = Storage(orders.state)
         self.tier = MemoryTier(orders.tier, operator.groups)
         self.results_left = orders.limits.results
@@ -170,8 +178,9 @@ class _Step:
         )
 
     def _sample(self) -> None:
-        """Note the memory of now: images, and what Arrow has allocated for deltas, copies and results."""
-        now = self.tier.resident_bytes() + pa.total_allocated_bytes()
+        """Note the memory of now: images, the arriving batch, and what Arrow has allocated besides."""
+        allocated = pa.total_allocated_bytes() - self.allocated_before
+        now = self.tier.resident_bytes() + self.held_bytes + allocated
         self.peak_bytes = max(self.peak_bytes, now)
 
     def _open(self) -> None:
