@@ -9,6 +9,7 @@ from spillway.cli.cleanup import cleanup
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.output import print_json, say
+from spillway.cli.report import report
 from spillway.cli.run import run
 from spillway.errors import SpillwayError
 
@@ -24,6 +25,7 @@ app.command()(run)
 app.command()(explain)
 app.command()(demo)
 app.command()(cleanup)
+app.command()(report)
 app.add_typer(bench, name="bench")
 
 

@@ -24,7 +24,7 @@ from spillway.manager.rotation import RotationManager
 from spillway.manager.spill import SpillManager
 from spillway.model.group_set import GroupSet, all_groups, group_set, union
 from spillway.state.compaction import CompactionLimits, choose_merges
-from spillway.state.expiry import Expiry, expired_slices, lagging_groups
+from spillway.state.expiry import Expiry, advanced, expired_slices, lagging_groups, youngest
 from spillway.state.manifest import Counters, EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.operator import JoinOperator
@@ -231,7 +231,7 @@ class Engine:
         if self._rotation is not None:
             took = max(r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports)
             self._rotation.observe(record.sequence, change.swaps, took)
-        entry = epoch_entry(record, self.manifest, reports, change) | {
+        entry = epoch_entry(record, self.manifest, reports, change, self.config.budget) | {
             "kind": "cleanup" if clean else "epoch",
             "time": wall,
             "seconds": {
@@ -316,7 +316,8 @@ class Engine:
         clean: bool,
     ) -> EpochRecord:
         results = sum(report.results for report in reports)
-        latest, watermark = self._clock(reports)
+        manifest, windows = self.manifest, self.operator.windows
+        latest = youngest([manifest.latest, *(report.latest for report in reports)], len(windows))
         return EpochRecord(
             sequence=sequence,
             token=self._log.token,
@@ -351,21 +352,8 @@ class Engine:
                 for group, rows in report.expired_rows.items()
             },
             latest=latest,
-            watermark=watermark,
+            watermark=advanced(manifest.watermark, latest, windows),
         )
-
-    def _clock(self, reports: Sequence[Report]) -> tuple[tuple[int | None, ...], int | None]:
-        """The youngest event times so far, and the watermark that follows."""
-        windows, manifest = self.operator.windows, self.manifest
-        seen = [manifest.latest, *(report.latest for report in reports)]
-        latest = tuple(
-            max((times[n] for times in seen if len(times) > n and times[n] is not None), default=None)  # type: ignore[type-var]
-            for n in range(len(windows))
-        )
-        if not windows or None in latest:
-            return latest, manifest.watermark
-        reached = min(t - w.lateness_us for t, w in zip(latest, windows, strict=True) if t is not None)
-        return latest, reached if manifest.watermark is None else max(manifest.watermark, reached)
 
     def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
         if cleaning is Cleaning.NONE:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from spillway.manager.budget import Budget
 from spillway.manager.change import Change
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
@@ -12,12 +13,15 @@ from spillway.state.orders import Report
 
 
 def epoch_entry(
-    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], change: Change
+    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], change: Change, budget: Budget | None
 ) -> dict[str, Any]:
     """What the journal says of an epoch, save its times."""
     return {
         "sequence": record.sequence,
+        "token": record.token,
         "batch_id": record.batch_id,
+        "budget_bytes": None if budget is None else budget.memory_bytes,
+        "state_bytes": None if budget is None else budget.state_bytes,
         "input_rows": record.counters.input_rows,
         "results": record.counters.results_runtime + record.counters.results_cleanup,
         "pending_rows": manifest.pending_rows,
@@ -43,6 +47,7 @@ def epoch_entry(
                 "busy_seconds": round(report.busy_seconds, 4),
                 "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},
                 "group_rows": report.group_rows,
+                "group_bytes": report.group_bytes,
                 "group_results": report.group_results,
             }
             for report in reports

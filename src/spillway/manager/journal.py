@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from spillway.errors import StateError
+
 FILE_NAME = "journal.jsonl"
 
 
@@ -43,10 +45,18 @@ class Journal:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if line.endswith("\n"):
-                yield json.loads(line)
+    """The entries, oldest first; a last line that is being written, or was cut short, is left out."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = None
+            if not isinstance(entry, dict):
+                raise StateError(f"journal {path} is damaged: line {number} is not a JSON object; remove it")
+            yield entry
 
 
 def _drop_cut_line(path: Path) -> None:

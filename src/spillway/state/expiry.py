@@ -78,6 +78,22 @@ def event_times(segment: Segment, window: Window) -> Int64Array:
     return times
 
 
+def youngest(seen: Sequence[tuple[int | None, ...]], inputs: int) -> tuple[int | None, ...]:
+    """The youngest event time of each input in several reports; None where there was no row yet."""
+    times = [[one[n] for one in seen if len(one) > n] for n in range(inputs)]
+    return tuple(max((time for time in of_input if time is not None), default=None) for of_input in times)
+
+
+def advanced(
+    watermark: int | None, latest: tuple[int | None, ...], windows: tuple[Window, ...]
+) -> int | None:
+    """The watermark after rows as young as `latest` have come; it never goes back."""
+    if not windows or None in latest:
+        return watermark
+    reached = min(t - window.lateness_us for t, window in zip(latest, windows, strict=True) if t is not None)
+    return reached if watermark is None else max(watermark, reached)
+
+
 def expired_slices(runs: Sequence[Run], expiry: Expiry, whole: GroupSet) -> tuple[tuple[str, GroupSet], ...]:
     """Slices on disk that nothing needs any more: all their rows are too old, and their group is whole."""
     return tuple(

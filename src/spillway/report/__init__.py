@@ -1,0 +1,9 @@
+"""A run as one page: journal -> epochs -> series -> SVG -> HTML. Reads only the journal and the identity.
+
+Known limit: the journal is not needed for correctness, so an epoch whose driver was killed between commit and
+journal is missing from it; the page says how many are.
+"""
+
+from spillway.report.checkpoint_report import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,110 @@
+"""An epoch as the journal tells it: the part of an entry that a report needs, checked and typed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spillway.errors import StateError
+from spillway.manager.journal import read_journal
+
+PHASES = ("order", "execute", "commit", "sink")
+"""What an epoch's time is made of, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpillEvent:
+    processor: int
+    groups: tuple[int, ...]
+    bytes: int
+    resident_bytes: int
+    """State of the processor before the spill."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorPart:
+    """One processor's part of an epoch."""
+
+    processor: int
+    resident_bytes: int
+    group_bytes: Mapping[int, int]
+    """State that the epoch added, by group; journals of old versions do not have it."""
+    group_results: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    sequence: int
+    token: int | None
+    """Of the driver that ran it: it changes with every restart."""
+    is_cleanup: bool
+    began: float
+    """Seconds since 1970."""
+    seconds: float
+    phases: Mapping[str, float]
+    input_rows: int
+    results: int
+    late_rows: int
+    expired_rows: int
+    pending_rows: int
+    budget_bytes: int | None
+    state_bytes: int | None
+    processors: tuple[ProcessorPart, ...]
+    spills: tuple[SpillEvent, ...]
+
+
+def read_epochs(path: Path) -> tuple[Epoch, ...]:
+    """All epochs of a journal, oldest first."""
+    epochs = []
+    for number, entry in enumerate(read_journal(path), start=1):
+        try:
+            epochs.append(_epoch(entry))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise StateError(f"journal {path} is damaged: line {number} is no epoch: {what}") from None
+    return tuple(epochs)
+
+
+def _epoch(entry: Mapping[str, Any]) -> Epoch:
+    seconds = {str(phase): float(value) for phase, value in entry["seconds"].items()}
+    return Epoch(
+        sequence=int(entry["sequence"]),
+        token=entry.get("token"),
+        is_cleanup=entry["kind"] == "cleanup",
+        began=float(entry["time"]),
+        seconds=seconds["total"],
+        phases={phase: seconds[phase] for phase in PHASES},
+        input_rows=int(entry["input_rows"]),
+        results=int(entry["results"]),
+        late_rows=int(entry.get("late_rows", 0)),
+        expired_rows=int(entry.get("expired_rows", 0)),
+        pending_rows=int(entry["pending_rows"]),
+        budget_bytes=entry.get("budget_bytes"),
+        state_bytes=entry.get("state_bytes"),
+        processors=tuple(_part(one) for one in entry["processors"]),
+        spills=tuple(_spill(one) for one in entry["spills"]),
+    )
+
+
+def _part(one: Mapping[str, Any]) -> ProcessorPart:
+    return ProcessorPart(
+        processor=int(one["processor"]),
+        resident_bytes=int(one["resident_bytes"]),
+        group_bytes=_by_group(one.get("group_bytes", {})),
+        group_results=_by_group(one["group_results"]),
+    )
+
+
+def _by_group(counts: Mapping[str, Any]) -> dict[int, int]:
+    return {int(group): int(count) for group, count in counts.items()}
+
+
+def _spill(one: Mapping[str, Any]) -> SpillEvent:
+    return SpillEvent(
+        processor=int(one["processor"]),
+        groups=tuple(int(group) for group in one["groups"]),
+        bytes=int(one["bytes"]),
+        resident_bytes=int(one["resident_bytes"]),
+        reason=str(one["reason"]),
+    )
