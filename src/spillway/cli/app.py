@@ -8,6 +8,7 @@ from spillway.cli.bench import bench
 from spillway.cli.cleanup import cleanup
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
+from spillway.cli.figure import figure
 from spillway.cli.output import print_json, say
 from spillway.cli.report import report
 from spillway.cli.run import run
@@ -26,6 +27,7 @@ app.command()(explain)
 app.command()(demo)
 app.command()(cleanup)
 app.command()(report)
+app.command()(figure)
 app.add_typer(bench, name="bench")
 
 

@@ -1,0 +1,36 @@
+"""`spillway figure NAME`: reruns a spill experiment of the seeds and draws it in the same axes."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spillway.cli.output import print_json, say
+from spillway.figure.comparison import compare, lines
+from spillway.figure.drawing import draw_figure
+from spillway.figure.experiment import experiment
+from spillway.workload import count_results
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help="6.3, 6.4, 6.5 or 6.6.")],
+    out: Annotated[Path, typer.Option(help="The directory for the drawing.")] = Path("figures"),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """Run a spill experiment on the real engine and draw it as the literature does."""
+    chosen = experiment(name, quick=quick)
+    from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
+    from spillway.spark.view_session import Session
+
+    with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch, Session() as session:
+        outcomes = run_experiment(session, chosen, Path(scratch), say)
+    figures = compare(chosen, outcomes, count_results(chosen.workload(), chosen.rows))
+    figures["drawing"] = str(draw_figure(chosen, outcomes, out))
+    for line in lines(figures):
+        say(line)
+    if json:
+        print_json(figures)
+    else:
+        say(f"the drawing is {figures['drawing']}")

@@ -1,0 +1,58 @@
+"""The runs of an experiment side by side: the figures that are printed and returned as JSON. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spillway.errors import StateError
+from spillway.figure.experiment import LEAST, MOST, Experiment
+from spillway.figure.outcome import Outcome
+
+
+def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_results: int) -> dict[str, Any]:
+    """Refuses runs that do not agree with the answer that the workload must give."""
+    for one in outcomes:
+        if one.results_total != expected_results:
+            raise StateError(
+                f"figure {experiment.name}: {one.variant.label} gave {one.results_total} results, "
+                f"the workload has {expected_results}; please report this"
+            )
+    by_label = {one.variant.label: one for one in outcomes}
+    figures: dict[str, Any] = {
+        "figure": experiment.name,
+        "rows": experiment.rows,
+        "epochs": experiment.epochs,
+        "memory_bytes": experiment.memory_bytes,
+        "state_bytes": max(one.state_bytes for one in outcomes),
+        "results_total": expected_results,
+        "runtime_results": {label: one.runtime_results for label, one in by_label.items()},
+        "cleanup_results": {label: one.cleanup_results for label, one in by_label.items()},
+        "cleanup_seconds": {label: round(one.cleanup_seconds, 3) for label, one in by_label.items()},
+        "variants": {label: one.to_json() for label, one in by_label.items()},
+    }
+    if LEAST in by_label and MOST in by_label:
+        least, most = by_label[LEAST], by_label[MOST]
+        figures["ratio_least_most"] = _ratio(least.runtime_results, most.runtime_results)
+        figures["cleanup_ratio"] = _ratio(least.cleanup_seconds, most.cleanup_seconds)
+        figures["cleanup_results_ratio"] = _ratio(least.cleanup_results, most.cleanup_results)
+    return figures
+
+
+def lines(figures: dict[str, Any]) -> list[str]:
+    """The comparison for people."""
+    width = max(len(label) for label in figures["variants"])
+    made = [f"figure {figures['figure']}: {figures['results_total']:,} results in all"]
+    for label, one in figures["variants"].items():
+        made.append(
+            f"{label:<{width}}  {one['runtime_results']:>12,} at run time  {one['cleanup_results']:>12,} "
+            f"in clean-up ({one['cleanup_seconds']:.1f} s)  {one['spills']:>4} spills"
+        )
+    if "ratio_least_most" in figures:
+        made.append(
+            f"less over more productive: {figures['ratio_least_most']} times the results at run time, "
+            f"{figures['cleanup_ratio']} times the clean-up"
+        )
+    return made
+
+
+def _ratio(a: float, b: float) -> float | None:
+    return round(a / b, 3) if b else None

@@ -1,0 +1,58 @@
+"""Runs the variants of an experiment one after the other on one Spark session, each with its own checkpoint.
+
+A few rows go through first, with spills and clean-up, so that the first variant does not pay for the start of
+Spark's Python workers.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from spillway.figure.experiment import STREAMS, VIEW, Experiment, Variant
+from spillway.figure.outcome import Outcome, outcome
+from spillway.job import SourceSpec
+from spillway.manager.budget import MINIMUM_BYTES
+from spillway.manager.journal import FILE_NAME
+from spillway.report.epoch import read_epochs
+from spillway.spark.view_session import Session
+from spillway.spark.workload_source import FORMAT
+
+WARM_UP_EPOCHS = 3
+
+
+def run_experiment(
+    session: Session, experiment: Experiment, directory: Path, note: Callable[[str], None]
+) -> list[Outcome]:
+    """The outcome of each variant; `directory` gets their checkpoints."""
+    shortened = replace(
+        experiment,
+        rows=WARM_UP_EPOCHS * experiment.rows_per_trigger,
+        epochs=WARM_UP_EPOCHS,
+        memory_bytes=MINIMUM_BYTES,
+    )
+    _run(session, shortened, experiment.variants[-1], directory / "warm-up")
+    outcomes = []
+    for number, variant in enumerate(experiment.variants):
+        made = _run(session, experiment, variant, directory / f"{number}")
+        note(
+            f"{variant.label}: {made.runtime_results:,} results at run time in {made.runtime_seconds:.1f} s, "
+            f"{made.cleanup_results:,} in clean-up in {made.cleanup_seconds:.1f} s"
+        )
+        outcomes.append(made)
+    return outcomes
+
+
+def _run(session: Session, experiment: Experiment, variant: Variant, checkpoint: Path) -> Outcome:
+    query = session.run(
+        VIEW,
+        {name: SourceSpec(name, FORMAT, options=experiment.options(name)) for name in STREAMS},
+        checkpoint=str(checkpoint),
+        sink="count",
+        processors=1,
+        groups=experiment.groups,
+        memory_bytes=experiment.memory_bytes if variant.has_budget else None,
+        spill=variant.spill,
+        spill_share=variant.spill_share,
+    )
+    query.awaitTermination()
+    return outcome(variant, read_epochs(checkpoint / FILE_NAME))

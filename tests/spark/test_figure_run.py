@@ -1,0 +1,35 @@
+"""A spill experiment on Spark, small: partitions of the workload are groups, and policies see them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spillway import Session
+from spillway.figure.comparison import compare
+from spillway.figure.experiment import LEAST, MOST, PARTITIONS, experiment
+from spillway.manager.journal import FILE_NAME
+from spillway.report.epoch import read_epochs
+from spillway.report.series import productivity
+from spillway.spark.figure_run import run_experiment
+from spillway.workload import count_results
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSession", tmp_path: Path) -> None:
+    small = replace(
+        experiment("6.5", quick=True), rows=8_000, tuple_range=2_400, epochs=6, memory_bytes=8 << 20
+    )
+    outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)
+    figures = compare(small, outcomes, count_results(small.workload(), small.rows))
+    assert list(figures["runtime_results"]) == [LEAST, MOST]
+    assert figures["ratio_least_most"] > 1
+    groups = productivity(read_epochs(tmp_path / "0" / FILE_NAME))
+    assert [one.group for one in groups] == list(range(PARTITIONS))
+    # The classes are the thirds of the groups, in the order of their join rates 4, 2, 1.
+    thirds = [groups[start : start + PARTITIONS // 3] for start in range(0, PARTITIONS, PARTITIONS // 3)]
+    results = [sum(one.results for one in third) for third in thirds]
+    spills = [sum(one.spills for one in third) for third in thirds]
+    assert results == sorted(results, reverse=True)
+    assert spills == sorted(spills)

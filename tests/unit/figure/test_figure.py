@@ -1,0 +1,123 @@
+"""The parameters of the experiments are those of the seeds, and their comparison is plain arithmetic."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spillway.errors import JobError, StateError
+from spillway.figure.comparison import compare, lines
+from spillway.figure.drawing import draw_figure
+from spillway.figure.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant, experiment
+from spillway.figure.outcome import Outcome, outcome
+from spillway.manager.budget import Budget
+from spillway.report.epoch import Epoch, ProcessorPart, SpillEvent
+from spillway.workload import count_results
+
+NAMES = ("6.3", "6.4", "6.5", "6.6")
+LESS = Variant(LEAST, "least-productive", 0.3)
+MORE = Variant(MOST, "most-productive", 0.3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_the_seeds(name: str) -> None:
+    chosen = experiment(name)
+    workload = chosen.workload()
+    assert (workload.partitions, workload.tuple_range, chosen.groups) == (300, 30_000, 300)
+    assert chosen.rows * ROW_SECONDS / 60 == pytest.approx(50)
+    rates = [each.join_ratio for each in workload.classes]
+    assert rates == ([4, 2, 1] if name == "6.5" else [3])
+    assert all(one.spill_share == 0.3 for one in chosen.variants) or name in ("6.3", "6.4")
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_state_is_several_times_its_memory(name: str, quick: bool) -> None:
+    chosen = experiment(name, quick=quick)
+    payload_bytes = 3 * chosen.rows * chosen.width_bytes
+    assert payload_bytes > 3 * Budget(chosen.memory_bytes).state_bytes
+    assert chosen.rows / chosen.tuple_range == pytest.approx(100_000 / 30_000)
+    assert PARTITIONS % chosen.groups == 0
+    assert count_results(chosen.workload(), chosen.rows) > 1_000_000
+
+
+def test_an_unknown_figure_is_refused() -> None:
+    with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 6\.3, 6\.4, 6\.5, 6\.6"):
+        experiment("7.1")
+
+
+def epoch(sequence: int, *, results: int, cleanup: bool = False, spilled: int = 0) -> Epoch:
+    return Epoch(
+        sequence=sequence,
+        token=0,
+        is_cleanup=cleanup,
+        began=float(sequence),
+        seconds=0.5,
+        phases={},
+        input_rows=0 if cleanup else 6_000,
+        results=results,
+        late_rows=0,
+        expired_rows=0,
+        pending_rows=0,
+        budget_bytes=100,
+        state_bytes=75,
+        processors=(ProcessorPart(0, 70, {} if cleanup else {0: 40}, {0: results}),),
+        spills=(SpillEvent(0, (0,), spilled, 70, "random"),) if spilled else (),
+    )
+
+
+EPOCHS = (
+    epoch(0, results=10),
+    epoch(1, results=20, spilled=50),
+    epoch(2, results=3, cleanup=True),
+    epoch(3, results=5),
+    epoch(4, results=7, cleanup=True),
+)
+
+
+def test_an_outcome_is_read_from_the_journal() -> None:
+    made = outcome(LESS, EPOCHS)
+    assert (made.runtime_results, made.cleanup_results, made.results_total) == (35, 10, 45)
+    assert made.early_cleanup_results == 3
+    assert (made.runtime_seconds, made.cleanup_seconds) == (1.5, 1.0)
+    assert (made.spills, made.spilled_bytes, made.state_bytes) == (1, 50, 120)
+    # 2,000 rows of each stream are a minute of arrivals; the clean-up at the end has no place on the axis.
+    assert made.results == ((0, 0), (1, 10), (2, 30), (2, 33), (3, 38))
+    assert made.memory == ((0, 0), (1, 70), (1, 20), (2, 70), (2, 70), (3, 70))
+
+
+def test_ratios_are_less_over_more_productive() -> None:
+    less = outcome(LESS, EPOCHS)
+    more = replace(less, variant=MORE, runtime_results=20, cleanup_results=25, cleanup_seconds=4.0)
+    figures = compare(experiment("6.5"), [less, more], 45)
+    assert figures["ratio_least_most"] == 1.75
+    assert figures["cleanup_ratio"] == 0.25
+    assert figures["runtime_results"] == {LEAST: 35, MOST: 20}
+    assert figures["cleanup_results"] == {LEAST: 10, MOST: 25}
+    assert figures["results_total"] == 45
+    assert "1.75 times the results at run time" in lines(figures)[-1]
+
+
+def test_runs_that_miss_a_result_are_refused() -> None:
+    less = outcome(LESS, EPOCHS)
+    with pytest.raises(StateError, match="gave 45 results, the workload has 46"):
+        compare(experiment("6.5"), [less], 46)
+
+
+@pytest.mark.parametrize(("name", "axis"), [("6.3", "results (thousands)"), ("6.4", "memory (MB)")])
+def test_the_drawing_has_the_axes_and_every_line(tmp_path: Path, name: str, axis: str) -> None:
+    chosen = experiment(name)
+    base = outcome(LESS, EPOCHS)
+    outcomes: list[Outcome] = [replace(base, variant=variant) for variant in chosen.variants]
+    path = draw_figure(chosen, outcomes, tmp_path / "new")
+    text = "".join(ET.parse(path).getroot().itertext())
+    assert path.name == f"figure-{name}.svg"
+    for wanted in (axis, "minutes of arrivals", *(variant.label for variant in chosen.variants)):
+        assert wanted in text
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JobError, match="cannot be written"):
+        draw_figure(experiment("6.3"), [outcome(LESS, EPOCHS)], tmp_path / "file" / "below")
