@@ -57,7 +57,7 @@ class ScriptedSpills:
     def __init__(self, script: list[int]) -> None:
         self.script = script
 
-    def decide(self, manifest: Manifest, resident_bytes: dict[int, int]) -> list[Spill]:
+    def decide(self, manifest: Manifest, resident_bytes: dict[int, int], spare: int = 0) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
         fixed = manifest.unfinished_groups | manifest.suspended

@@ -21,10 +21,12 @@ STREAMS = ("a", "b", "c", "d", "e")
 WIDTH_BYTES = 600
 ROWS = {3: 12_000, 5: 14_000}
 """Per stream: with their payload more than five times the memory of all processors."""
+ROTATION = "rotation"
 CASES = [
     *((3, 1, policy) for policy in sorted(SPILL_POLICIES)),
     (5, 2, "least-productive"),
     (5, 1, "random"),
+    (3, 1, ROTATION),
 ]
 
 
@@ -73,17 +75,22 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
         processors=processors,
         groups=32,
         memory_bytes=MEMORY_BYTES,
-        spill=policy,
+        spill="least-productive" if policy == ROTATION else policy,
         spill_share=0.6,  # fewer spills, hence fewer epochs
+        rotation=policy == ROTATION,
     )
     query.awaitTermination()
     summary = query.summary()
     epochs = list(read_journal(tmp_path / "state" / FILE_NAME))
     durable = sum(path.stat().st_size for path in (tmp_path / "state" / "runs").iterdir())
     assert durable >= TIMES_MEMORY * MEMORY_BYTES * processors
-    assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
+    if policy == ROTATION:
+        assert any(swap["resumed"] for entry in epochs for swap in entry["swaps"])
+        assert summary["spills"] == 0
+    else:
+        assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
     assert summary["results_runtime"] > 0 or inputs == 5  # of five inputs a tenth in memory may match nothing
-    assert summary["results_cleanup"] > 0
+    assert (summary["results_cleanup"] > 0) == (policy != ROTATION)
     reports = [one for entry in epochs for one in entry["processors"]]
     assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
     assert max(one["peak_bytes"] for one in reports) <= MEMORY_BYTES

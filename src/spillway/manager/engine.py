@@ -247,9 +247,9 @@ class Engine:
 
     def _decide(self, forced: bool) -> Change:
         """What the next epoch begins with."""
-        spills = self._spill.decide(self.manifest, self._resident)
         if self._rotation is None:
-            return Change(tuple(spills))
+            return Change(tuple(self._spill.decide(self.manifest, self._resident)))
+        spills = self._spill.decide(self.manifest, self._resident, self.manifest.waiting_groups)
         swaps, large = self._rotation.decide(self.manifest, spills, self._resident, forced=forced)
         return Change(tuple(large), tuple(swaps))
 

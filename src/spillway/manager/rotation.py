@@ -16,6 +16,9 @@ from spillway.manager.spill import Spill
 from spillway.model.group_set import GroupSet, group_set, members, union
 from spillway.state.manifest import Manifest
 
+FILLED = 0.6
+"""How much of the memory for state a turn may fill; the rest is for the input that waited."""
+
 
 @dataclass(frozen=True, slots=True)
 class Swap:
@@ -93,9 +96,9 @@ class RotationManager:
         leave = sorted(
             members(inside & ~stay & ~group_set(out)), key=lambda g: (self._resumed_at.get(g, -1), g)
         )
-        room = self.budget.state_bytes - resident + sum(groups[group].bytes for group in out)
+        room = int(self.budget.state_bytes * FILLED) - resident + sum(groups[group].bytes for group in out)
         back: list[int] = []
-        taken = 0
+        taken = 0  # bytes
         for group in order:
             size = groups[group].bytes
             if back and taken + size > self.budget.state_bytes * self.share:

@@ -44,8 +44,10 @@ class SpillManager:
             before = self._recent.get(group, 0.0) * HISTORY_WEIGHT
             self._recent[group] = before + group_results.get(group, 0)
 
-    def decide(self, manifest: Manifest, resident_bytes: Mapping[int, int]) -> list[Spill]:
-        """The spills that the next epoch begins with."""
+    def decide(
+        self, manifest: Manifest, resident_bytes: Mapping[int, int], spare: GroupSet = 0
+    ) -> list[Spill]:
+        """The spills that the next epoch begins with; groups of `spare` only if the others do not suffice."""
         if self.budget is None:
             return []
         spills = []
@@ -62,6 +64,8 @@ class SpillManager:
                     '"none"; give more memory, or choose a spill strategy'
                 )
             wanted = max(int(known * self.share), resident - self.budget.state_bytes)
+            others = tuple(one for one in groups if not spare >> one.group & 1)
+            groups = others if sum(one.bytes for one in others) >= wanted else groups
             snapshot = SpillSnapshot(groups, wanted)
             chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
             freed = sum(one.bytes for one in groups if one.group in chosen)

@@ -84,7 +84,8 @@ class MemoryTier:
                 self._remove(path)
                 continue
             ranges = dead_ranges(cut(image.hashes, self.groups).tolist(), list(members(dead)))
-            if _is_fine_grained(image, ranges):
+            dead_rows = sum(stop - start for start, stop in ranges)
+            if 2 * dead_rows > image.rows or _is_fine_grained(image, ranges, dead_rows):
                 self._rewrite(path, image, contained & ~dead)
             else:
                 path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
@@ -108,7 +109,7 @@ class MemoryTier:
         return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
 
     def _rewrite(self, path: Path, image: Segment, contained: GroupSet) -> None:
-        """Replace a small image by one with these groups only, where punching would free next to nothing."""
+        """Replace an image by one with these groups only, where punching would leave too much behind."""
         left = Segment(image.hashes, image.columns, flags(contained, self.groups)).only_live(self.groups)
         self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
         self._remove(path)
@@ -134,9 +135,8 @@ def _freed(path: Path) -> GroupSet:
         return 0
 
 
-def _is_fine_grained(image: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
+def _is_fine_grained(image: Segment, ranges: Sequence[tuple[int, int]], dead_rows: int) -> bool:
     """Whether the values of a range in a column are mostly smaller than what can be punched out."""
-    dead_rows = sum(stop - start for start, stop in ranges)
     columns = max(1, image.columns.num_columns)
     return bool(image.nbytes * dead_rows / image.rows / columns < COARSE_BYTES * len(ranges))
 
