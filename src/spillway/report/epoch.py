@@ -23,6 +23,18 @@ class SpillEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class SwapEvent:
+    """Groups that changed places by rotation."""
+
+    processor: int
+    suspended: tuple[int, ...]
+    resumed: tuple[int, ...]
+    suspended_bytes: int
+    resumed_bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorPart:
     """One processor's part of an epoch."""
 
@@ -52,6 +64,7 @@ class Epoch:
     state_bytes: int | None
     processors: tuple[ProcessorPart, ...]
     spills: tuple[SpillEvent, ...]
+    swaps: tuple[SwapEvent, ...] = ()
 
 
 def read_epochs(path: Path) -> tuple[Epoch, ...]:
@@ -84,6 +97,7 @@ def _epoch(entry: Mapping[str, Any]) -> Epoch:
         state_bytes=entry.get("state_bytes"),
         processors=tuple(_part(one) for one in entry["processors"]),
         spills=tuple(_spill(one) for one in entry["spills"]),
+        swaps=tuple(_swap(one) for one in entry.get("swaps", ())),
     )
 
 
@@ -106,5 +120,16 @@ def _spill(one: Mapping[str, Any]) -> SpillEvent:
         groups=tuple(int(group) for group in one["groups"]),
         bytes=int(one["bytes"]),
         resident_bytes=int(one["resident_bytes"]),
+        reason=str(one["reason"]),
+    )
+
+
+def _swap(one: Mapping[str, Any]) -> SwapEvent:
+    return SwapEvent(
+        processor=int(one["processor"]),
+        suspended=tuple(int(group) for group in one["suspended"]),
+        resumed=tuple(int(group) for group in one["resumed"]),
+        suspended_bytes=int(one["suspended_bytes"]),
+        resumed_bytes=int(one["resumed_bytes"]),
         reason=str(one["reason"]),
     )

@@ -1,6 +1,6 @@
 """The page: one HTML text with everything in it, nothing fetched, no script."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
 
@@ -71,21 +71,32 @@ def _facts(totals: Totals) -> Iterable[tuple[str, str]]:
 
 def _events(epochs: Sequence[Epoch], time: RunningTime) -> str:
     rows = [
-        (f"{time.begins[n]:.1f}", f"{epoch.sequence}", f"{spill.processor}", _size(spill.resident_bytes),
-         _size(spill.bytes), spill.reason, f"{len(spill.groups)}: {ranges(spill.groups)}")
+        (f"{time.begins[n]:.1f}", f"{epoch.sequence}", *row)
         for n, epoch in enumerate(epochs)
-        for spill in epoch.spills
-    ]  # fmt: skip
+        for row in _rows(epoch)
+    ]
     if not rows:
         return '<h2>Events</h2><p class="note">Nothing was spilled.</p>\n'
     left_out = len(rows) - EVENTS
-    note = f'<p class="note">The first {left_out:,} spills are left out.</p>' if left_out > 0 else ""
-    heads = ("seconds", "epoch", "processor", "state before", "freed", "reason", "groups")
+    note = f'<p class="note">The first {left_out:,} events are left out.</p>' if left_out > 0 else ""
+    heads = ("seconds", "epoch", "processor", "event", "reason", "freed", "groups")
     body = "".join(f"<tr>{_cells(row, 'td')}</tr>\n" for row in rows[-EVENTS:])
     return (
         f'<section id="events"><h2>Events</h2>{note}<table><thead><tr>{_cells(heads, "th")}</tr></thead>'
         f"<tbody>{body}</tbody></table></section>\n"
     )
+
+
+def _rows(epoch: Epoch) -> Iterator[tuple[str, ...]]:
+    """What happened before the epoch: processor, event, reason, bytes, groups."""
+    for spill in epoch.spills:
+        event = f"spill at {_size(spill.resident_bytes)}"
+        groups = f"{len(spill.groups)}: {ranges(spill.groups)}"
+        yield f"{spill.processor}", event, spill.reason, _size(spill.bytes), groups
+    for swap in epoch.swaps:
+        event = f"rotation, {len(swap.resumed)} back with {_size(swap.resumed_bytes)}"
+        groups = f"{len(swap.suspended)}: {ranges(swap.suspended)}"
+        yield f"{swap.processor}", event, swap.reason, _size(swap.suspended_bytes), groups
 
 
 def ranges(groups: Sequence[int]) -> str:
