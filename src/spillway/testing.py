@@ -39,7 +39,7 @@ class LocalCluster:
         if self.batch is not None:
             groups = group_of(self.batch.column(HASH_WIRE_COLUMN).to_numpy(), self.operator.groups)
             mine = np.array([orders.groups >> int(group) & 1 for group in groups], dtype=np.bool_)
-            table = pa.Table.from_batches([self.batch.filter(pa.array(mine))])
+            table = pa.Table.from_batches([self.batch if mine.all() else self.batch.filter(pa.array(mine))])
             batches = table.to_batches(max_chunksize=self.batch_rows)
         return run_step(orders, self.operator, place, batches)
 

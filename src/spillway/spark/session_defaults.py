@@ -44,6 +44,9 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
         # Rows to Python and back: large Arrow batches.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Arrow's own pool keeps what was freed: see `state/allocator`. The system's also took a seventh less
+        # processor time over 20 epochs of 60,000 rows (4.1 and 3.6 s against 4.7 and 4.3 s).
+        "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
         # Spark keeps offsets only; Spillway's own manifest is the log that recovery reads.
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",

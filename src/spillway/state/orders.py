@@ -12,6 +12,8 @@ from spillway.state.cursor import Cursor
 from spillway.state.pending import Pending
 from spillway.state.run import Run
 
+NO_BOUND = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -27,9 +29,9 @@ class Limits:
     """Driving rows that are matched at a time."""
     gather_rows: int = 1_048_576
     """Matched rows of one input that are copied side by side at a time; more are copied chunk by chunk."""
-    round_bytes: int = 1 << 62
+    round_bytes: int = NO_BOUND
     """Bytes of input that are probed at a time."""
-    state_bytes: int = 1 << 62
+    state_bytes: int = NO_BOUND
     """When the images take more than this, what is left of the input is parked as pending."""
     pending_bytes: int = 16 << 20
     """Size of one pending file, which is collected in memory."""

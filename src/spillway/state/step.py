@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.model.group_set import GroupSet
+from spillway.state.allocator import bound_allocator, give_back
 from spillway.state.cleanup import CleanupStep
 from spillway.state.cursor import Cursor
 from spillway.state.expiry import Expiry
@@ -23,7 +24,7 @@ from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Deltas, Held, Intake
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator
-from spillway.state.orders import Orders, Report
+from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import Pending, PendingWriter, consume, read_pending
 from spillway.state.probe import chunk, probe
 from spillway.state.results import ResultWriter
@@ -44,7 +45,13 @@ class Place:
 def run_step(
     orders: Orders, operator: JoinOperator, place: Place, batches: Iterable[pa.RecordBatch]
 ) -> Report:
-    return _Step(orders, operator, place).run(batches)
+    round_bytes = orders.limits.round_bytes
+    if round_bytes >= NO_BOUND:
+        return _Step(orders, operator, place).run(batches)
+    bound_allocator(round_bytes // 2)
+    report = _Step(orders, operator, place).run(batches)
+    give_back()
+    return report
 
 
 @dataclass(slots=True)
@@ -259,7 +266,7 @@ class _Step:
 
     def _has_room(self) -> bool:
         limit = self.orders.limits.state_bytes
-        return limit >= 1 << 62 or self.tier.resident_bytes() < limit
+        return limit >= NO_BOUND or self.tier.resident_bytes() < limit
 
     def _join(self, deltas: Deltas) -> list[Pending]:
         """Probe the deltas in the order of the inputs; what the cap on results leaves over is parked."""
