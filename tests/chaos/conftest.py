@@ -47,10 +47,13 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def write_stream(directory: Path, keys: "np.typing.NDArray[np.int64]", files: int) -> None:
+def write_stream(
+    directory: Path, keys: "np.typing.NDArray[np.int64]", files: int, width_bytes: int = 0
+) -> None:
     directory.mkdir(parents=True)
     ids = np.arange(len(keys))
-    table = pa.table({"k": keys, "id": ids, "p": [f"payload {number:020d}" for number in ids]})
+    payload = [f"payload {number:020d}".ljust(width_bytes, "-") for number in ids]
+    table = pa.table({"k": keys, "id": ids, "p": payload})
     rows = -(-len(keys) // files)
     for number in range(files):
         pq.write_table(table.slice(number * rows, rows), directory / f"{number:04d}.parquet")
@@ -96,12 +99,12 @@ class JobDirectory:
         names = (self.checkpoint / "manifest").glob("*.json")
         return max((int(path.name.split(".")[0]) + 1 for path in names), default=0)
 
+    def expected_results(self) -> int:
+        return int(self._database().sql("SELECT count(*) FROM expected").fetchall()[0][0])
+
     def difference(self) -> tuple[int, int]:
         """How many results are missing from the sink, and how many are too many, as DuckDB counts them."""
-        database = duckdb.connect()
-        for name in "abc":
-            database.execute(f"CREATE VIEW {name} AS SELECT * FROM '{self.streams}/{name}/*.parquet'")
-        database.execute(f"CREATE TABLE expected AS {SQL}")
+        database = self._database()
         out = self.root / "out"
         files = (
             DeltaTable(out).file_uris() if self.sink == "delta" else [str(p) for p in out.glob("*.parquet")]
@@ -110,6 +113,14 @@ class JobDirectory:
         missing = "SELECT count(*) FROM (FROM expected EXCEPT ALL FROM found)"
         extra = "SELECT count(*) FROM (FROM found EXCEPT ALL FROM expected)"
         return database.sql(missing).fetchall()[0][0], database.sql(extra).fetchall()[0][0]
+
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        """The streams as views, and the right answer as a table."""
+        database = duckdb.connect()
+        for name in "abc":
+            database.execute(f"CREATE VIEW {name} AS SELECT * FROM '{self.streams}/{name}/*.parquet'")
+        database.execute(f"CREATE TABLE expected AS {SQL}")
+        return database
 
     def remove_tier(self) -> None:
         if (self.checkpoint / IDENTITY).exists():
@@ -128,11 +139,20 @@ class Driver:
 
     def wait_epochs(self, count: int) -> None:
         """Until the journal has `count` epochs; the driver must not end before."""
+        self.wait_until(lambda epochs: len(epochs) >= count)
+
+    def wait_until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> None:
+        """Until the journal's epochs are as wanted; the driver must not end before."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while len(self.job.epochs()) < count:
+        while not holds(self.job.epochs()):
             assert self.process.poll() is None, f"the driver ended early: {self.tail()}"
-            assert time.monotonic() < deadline, f"no epoch {count} in time: {self.tail()}"
+            assert time.monotonic() < deadline, f"too few epochs in time: {self.tail()}"
             time.sleep(0.02)
+
+    def wait_doomed(self) -> int:
+        """Until it has killed itself; the epoch in which it did."""
+        self.wait_killed()
+        return int(self.tail().rsplit("doomed in epoch ", 1)[1].split()[0])
 
     def wait(self) -> dict[str, Any]:
         """Its JSON line when it has ended by itself; the exit code is added to it."""
@@ -196,7 +216,7 @@ class Drivers:
     lives: list[Driver] = field(default_factory=list)
 
     def start(self, *doom: str) -> Driver:
-        """The command line; with `doom`, a place and a sequence number, one that kills its group there."""
+        """The command line; with `doom`, a place and an epoch, one that kills its group there."""
         command = (
             [str(DOOMED), *doom, str(self.job.file)]
             if doom

@@ -4,40 +4,75 @@
     committed   the manifest has the epoch; the sink does not
     sunk        the sink has it; the journal does not
 
-Usage: doomed_driver.py PLACE SEQUENCE JOB.toml --json
+The epoch is a sequence number, or the n-th of its kind in this life: `spill:1` is the first that begins with
+a spill, `cleanup:2` the second that cleans up.
+
+Usage: doomed_driver.py PLACE EPOCH JOB.toml --json
 """
 
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spillway.cli import main
+from spillway.manager.engine import Engine
 from spillway.manager.journal import Journal
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.state.manifest_log import ManifestLog
+from spillway.state.orders import Orders
 
 
-def die() -> None:
+def die(sequence: int) -> None:
+    sys.stderr.write(f"\ndoomed in epoch {sequence}\n")
+    sys.stderr.flush()
     os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
-def arm(place: str, doomed: int) -> None:
+class Doom:
+    """Knows the sequence number of the doomed epoch, as soon as its orders are made."""
+
+    def __init__(self, epoch: str) -> None:
+        self.kind, _, number = epoch.rpartition(":")
+        self.left = int(number) if self.kind else 0
+        self.sequence = -1 if self.kind else int(number)
+
+    def see(self, orders: Orders, *, spills: bool) -> None:
+        """Count the epoch if it is of the doomed kind."""
+        if self.kind == ("cleanup" if orders.clean else "spill" if spills else "plain"):
+            self.left -= 1
+            if self.left == 0:
+                self.sequence = orders.sequence
+
+
+def watch_orders(doom: Doom) -> None:
+    make: Callable[..., list[Orders]] = Engine._orders
+
+    def orders(self: Any, spills: Sequence[Any], *rest: Any) -> list[Orders]:
+        made = make(self, spills, *rest)
+        doom.see(made[0], spills=bool(spills))
+        return made
+
+    Engine._orders = orders  # type: ignore[method-assign]
+
+
+def arm(place: str, doom: Doom) -> None:
     commit, commit_files, append = ManifestLog.commit, SinkCommitter.commit_files, Journal.append
 
     def staged(self: Any, manifest: Any, record: Any) -> Any:
-        if record.sequence == doomed:
-            die()
+        if record.sequence == doom.sequence:
+            die(doom.sequence)
         return commit(self, manifest, record)
 
     def committed(self: Any, sequence: int, files: Any) -> None:
-        if sequence == doomed:
-            die()
+        if sequence == doom.sequence:
+            die(doom.sequence)
         commit_files(self, sequence, files)
 
     def sunk(self: Any, entry: dict[str, Any]) -> None:
-        if entry["sequence"] == doomed:
-            die()
+        if entry["sequence"] == doom.sequence:
+            die(doom.sequence)
         append(self, entry)
 
     if place == "staged":
@@ -52,6 +87,8 @@ def arm(place: str, doomed: int) -> None:
 
 if __name__ == "__main__":
     _, where, when, *rest = sys.argv
-    arm(where, int(when))
+    doomed = Doom(when)
+    watch_orders(doomed)
+    arm(where, doomed)
     sys.argv = ["spillway", "run", *rest]
     main()

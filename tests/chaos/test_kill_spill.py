@@ -1,0 +1,61 @@
+"""kill -9 while state is spilled and while it is cleaned up: nothing is lost, nothing comes twice."""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.timeout(600)  # a busy machine starts a JVM in half a minute
+
+FILES, ROWS, WIDTH_BYTES = 3, 6_000, 1_400
+# Where each life ends, in order: in the n-th epoch of a kind in that life, or any instant of the clean-up.
+LIVES = [
+    ("staged", "spill:1"),
+    ("committed", "spill:2"),
+    ("sunk", "spill:2"),
+    ("staged", "cleanup:2"),
+    ("committed", "cleanup:2"),
+    ("instant", "cleanup"),
+]
+
+
+@pytest.fixture
+def wide_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Path:
+    """One row per key and stream on average; the view keeps the payload of `c`, which is twice the budget."""
+    chance = np.random.default_rng(8)
+    for name in "abc":
+        make_stream(tmp_path / "wide" / name, chance.integers(0, ROWS, ROWS), FILES, WIDTH_BYTES)
+    return tmp_path / "wide"
+
+
+def cleanups(epochs: list[dict[str, Any]]) -> int:
+    return sum(epoch["kind"] == "cleanup" for epoch in epochs)
+
+
+def test_a_killed_spill_and_a_killed_clean_up_change_nothing(drivers: Any, wide_streams: Path) -> None:
+    chance = random.Random(5)
+    run = {"processors": 1, "memory": "4MB", "spill": "random", "epoch_rows": 4_000, "epoch_results": 300}
+    lives = drivers(wide_streams, "parquet", **run)
+    job = lives.job
+    for place, epoch in LIVES:
+        if place == "instant":
+            driver = lives.start()
+            before = cleanups(job.epochs())
+            driver.wait_until(lambda epochs: cleanups(epochs) > before + 1)  # noqa: B023 - waits here
+            time.sleep(chance.uniform(0.0, 0.3))
+            driver.kill_group()
+        else:
+            doomed = lives.start(place, epoch).wait_doomed()
+            assert job.committed() == (doomed if place == "staged" else doomed + 1)
+    summary = lives.start().wait()
+    assert summary["exit"] == 0
+    assert summary["spills"] >= 4
+    assert cleanups(job.epochs()) >= 4
+    assert job.difference() == (0, 0)
+    assert summary["results_runtime"] > 0
+    assert summary["results_cleanup"] > 0
+    assert summary["results_runtime"] + summary["results_cleanup"] == job.expected_results()
