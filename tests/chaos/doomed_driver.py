@@ -5,7 +5,7 @@
     sunk        the sink has it; the journal does not
 
 The epoch is a sequence number, or the n-th of its kind in this life: `spill:1` is the first that begins with
-a spill, `cleanup:2` the second that cleans up.
+a spill, `cleanup:2` the second that cleans up, `turn:1` the first in which suspended groups come back.
 
 Usage: doomed_driver.py PLACE EPOCH JOB.toml --json
 """
@@ -13,10 +13,11 @@ Usage: doomed_driver.py PLACE EPOCH JOB.toml --json
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from spillway.cli import main
+from spillway.manager.change import Change
 from spillway.manager.engine import Engine
 from spillway.manager.journal import Journal
 from spillway.spark.sinks.committer import SinkCommitter
@@ -38,9 +39,10 @@ class Doom:
         self.left = int(number) if self.kind else 0
         self.sequence = -1 if self.kind else int(number)
 
-    def see(self, orders: Orders, *, spills: bool) -> None:
+    def see(self, orders: Orders, change: Change) -> None:
         """Count the epoch if it is of the doomed kind."""
-        if self.kind == ("cleanup" if orders.clean else "spill" if spills else "plain"):
+        turn = any(swap.resumed for swap in change.swaps)
+        if self.kind == ("cleanup" if orders.clean else "spill" if change.spills else "turn" if turn else ""):
             self.left -= 1
             if self.left == 0:
                 self.sequence = orders.sequence
@@ -49,9 +51,9 @@ class Doom:
 def watch_orders(doom: Doom) -> None:
     make: Callable[..., list[Orders]] = Engine._orders
 
-    def orders(self: Any, spills: Sequence[Any], *rest: Any) -> list[Orders]:
-        made = make(self, spills, *rest)
-        doom.see(made[0], spills=bool(spills))
+    def orders(self: Any, change: Change, *rest: Any) -> list[Orders]:
+        made = make(self, change, *rest)
+        doom.see(made[0], change)
         return made
 
     Engine._orders = orders  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""kill -9 while state is spilled and while it is cleaned up: nothing is lost, nothing comes twice."""
+"""kill -9 while state is spilled, cleaned up or exchanged: nothing is lost, nothing comes twice."""
 
 import random
 import time
@@ -59,3 +59,16 @@ def test_a_killed_spill_and_a_killed_clean_up_change_nothing(drivers: Any, wide_
     assert summary["results_runtime"] > 0
     assert summary["results_cleanup"] > 0
     assert summary["results_runtime"] + summary["results_cleanup"] == job.expected_results()
+
+
+def test_a_killed_rotation_changes_nothing(drivers: Any, wide_streams: Path) -> None:
+    run = {"processors": 1, "memory": "4MB", "epoch_rows": 4_000, "rotation": True}
+    lives = drivers(wide_streams, "delta", **run)
+    for place, epoch in (("staged", "turn:1"), ("committed", "turn:2"), ("sunk", "turn:1")):
+        doomed = lives.start(place, epoch).wait_doomed()
+        assert lives.job.committed() == (doomed if place == "staged" else doomed + 1)
+    summary = lives.start().wait()
+    assert summary["exit"] == 0
+    assert summary["spills"] == summary["results_cleanup"] == 0
+    assert lives.job.difference() == (0, 0)
+    assert summary["results_runtime"] == lives.job.expected_results()
