@@ -25,7 +25,7 @@ def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSessio
     figures = compare(small, outcomes, count_results(small.workload(), small.rows))
     assert list(figures["runtime_results"]) == [LEAST, MOST]
     assert figures["ratio_least_most"] > 1
-    groups = productivity(read_epochs(tmp_path / "0" / FILE_NAME))
+    groups = productivity(read_epochs(tmp_path / "0" / "state" / FILE_NAME))
     assert [one.group for one in groups] == list(range(PARTITIONS))
     # The classes are the thirds of the groups, in the order of their join rates 4, 2, 1.
     thirds = [groups[start : start + PARTITIONS // 3] for start in range(0, PARTITIONS, PARTITIONS // 3)]

@@ -1,4 +1,5 @@
-"""Runs the variants of an experiment one after the other on one Spark session, each with its own checkpoint.
+"""Runs the variants of an experiment one after the other on one Spark session, each with a checkpoint and
+results of its own.
 
 A few rows go through first, with spills and clean-up, so that the first variant does not pay for the start of
 Spark's Python workers.
@@ -23,7 +24,7 @@ WARM_UP_EPOCHS = 3
 def run_experiment(
     session: Session, experiment: Experiment, directory: Path, note: Callable[[str], None]
 ) -> list[Outcome]:
-    """The outcome of each variant; `directory` gets their checkpoints."""
+    """The outcome of each variant; `directory` gets their checkpoints and results."""
     shortened = replace(
         experiment,
         rows=WARM_UP_EPOCHS * experiment.rows_per_trigger,
@@ -42,12 +43,13 @@ def run_experiment(
     return outcomes
 
 
-def _run(session: Session, experiment: Experiment, variant: Variant, checkpoint: Path) -> Outcome:
+def _run(session: Session, experiment: Experiment, variant: Variant, directory: Path) -> Outcome:
     query = session.run(
         VIEW,
         {name: SourceSpec(name, FORMAT, options=experiment.options(name)) for name in STREAMS},
-        checkpoint=str(checkpoint),
-        sink="count",
+        checkpoint=str(directory / "state"),
+        sink="parquet",
+        path=str(directory / "out"),
         processors=1,
         groups=experiment.groups,
         memory_bytes=experiment.memory_bytes if variant.has_budget else None,
@@ -55,4 +57,4 @@ def _run(session: Session, experiment: Experiment, variant: Variant, checkpoint:
         spill_share=variant.spill_share,
     )
     query.awaitTermination()
-    return outcome(variant, read_epochs(checkpoint / FILE_NAME))
+    return outcome(variant, read_epochs(directory / "state" / FILE_NAME))
