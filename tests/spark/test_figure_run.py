@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSession", tmp_path: Path) -> None:
     small = replace(
-        experiment("6.5", quick=True), rows=8_000, tuple_range=2_400, epochs=6, memory_bytes=8 << 20
+        experiment("6.5", quick=True), rows=8_000, tuple_range=2_400, epochs=4, memory_bytes=8 << 20
     )
     outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)
     figures = compare(small, outcomes, count_results(small.workload(), small.rows))

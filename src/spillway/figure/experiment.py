@@ -92,6 +92,6 @@ def experiment(name: str, *, quick: bool = False) -> Experiment:
         raise JobError(f"there is no figure {name}; known are {known}")
     if quick:
         return replace(
-            found, rows=20_000, tuple_range=6_000, width_bytes=800, epochs=10, memory_bytes=19 << 20
+            found, rows=20_000, tuple_range=6_000, width_bytes=800, epochs=8, memory_bytes=19 << 20
         )
     return found

@@ -18,16 +18,19 @@ from spillway.report.epoch import read_epochs
 from spillway.spark.view_session import Session
 from spillway.spark.workload_source import FORMAT
 
-WARM_UP_EPOCHS = 3
+WARM_UP_EPOCHS = 2
+WARM_UP_BYTES = 5 << 20
+"""A little more than the smallest budget holds: one spill, and its clean-up."""
 
 
 def run_experiment(
     session: Session, experiment: Experiment, directory: Path, note: Callable[[str], None]
 ) -> list[Outcome]:
     """The outcome of each variant; `directory` gets their checkpoints and results."""
+    payload_bytes = len(STREAMS) * experiment.width_bytes
     shortened = replace(
         experiment,
-        rows=WARM_UP_EPOCHS * experiment.rows_per_trigger,
+        rows=WARM_UP_BYTES // payload_bytes,
         epochs=WARM_UP_EPOCHS,
         memory_bytes=MINIMUM_BYTES,
     )
