@@ -28,6 +28,8 @@ class PeerResult:
     peak_rss_bytes: int = 0
     peak_pss_bytes: int | None = None
     note: str = ""
+    progress: tuple[tuple[float, int], ...] = ()
+    """Seconds since the start of the query, and the results that were out by then."""
 
     @property
     def rows_per_s(self) -> float:

@@ -33,18 +33,33 @@ def spark_argv(
     cores: int = 2,
     limit_seconds: float | None = None,
     free_run: bool = False,
+    warm_up_rows: int | None = None,
 ) -> list[str]:
     """The command of Spark's own chained stream-stream join."""
     argv = [sys.executable, "-m", "spillway.spark.peer_join", str(data), str(out), "--store", store]
     argv += ["--cores", str(cores)]
     if limit_seconds is not None:
         argv += ["--limit-seconds", str(limit_seconds)]
+    if warm_up_rows is not None:
+        argv += ["--warm-up-rows", str(warm_up_rows)]
     return [*argv, "--free-run"] if free_run else argv
 
 
-def spillway_argv(data: Path, out: Path, *, cores: int = 2, free_run: bool = False) -> list[str]:
-    """The command of Spillway's own run."""
+def spillway_argv(
+    data: Path,
+    out: Path,
+    *,
+    cores: int = 2,
+    free_run: bool = False,
+    memory_bytes: int | None = None,
+    warm_up_rows: int | None = None,
+) -> list[str]:
+    """The command of Spillway's own run; `memory_bytes` is the budget of one processor."""
     argv = [sys.executable, "-m", "spillway.spark.own_join", str(data), str(out), "--cores", str(cores)]
+    if memory_bytes is not None:
+        argv += ["--memory-bytes", str(memory_bytes)]
+    if warm_up_rows is not None:
+        argv += ["--warm-up-rows", str(warm_up_rows)]
     return [*argv, "--free-run"] if free_run else argv
 
 
@@ -98,6 +113,7 @@ def run_subprocess(
         peak_rss_bytes=memory.peak_rss_bytes,
         peak_pss_bytes=memory.peak_pss_bytes,
         note=note or str(answer.get("note", "")),
+        progress=tuple((float(seconds), int(results)) for seconds, results in answer.get("progress", ())),
     )
 
 

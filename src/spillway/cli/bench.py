@@ -1,10 +1,11 @@
 """`spillway bench NAME`: named workloads against the engines that users have today."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from spillway.bench.join import ENGINES, bench_join
+from spillway.bench.spill import bench_spill
 from spillway.cli.output import print_json, say
 
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
@@ -28,6 +29,21 @@ def join(
         free_run=free_run,
         note=say,
     )
+    _show(figures, json)
+
+
+@bench.command()
+def spill(
+    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 300_000,
+    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    limit_seconds: Annotated[float, typer.Option(help="Stop the peer after this long.", min=1)] = 120.0,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
+    _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, note=say), json)
+
+
+def _show(figures: dict[str, Any], json: bool) -> None:
     if json:
         print_json(figures)
     else:

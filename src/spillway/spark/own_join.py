@@ -7,7 +7,9 @@ files before the clock starts, and its clock runs from the start of the query to
 import argparse
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 from spillway.bench.compare import SPILLWAY
 from spillway.bench.join_data import (
@@ -28,12 +30,27 @@ VIEW_SQL = (
 )
 
 
-def run(session: Session, data: Path, out: Path, processors: int, *, free_run: bool) -> PeerResult:
+def run(
+    session: Session,
+    data: Path,
+    out: Path,
+    processors: int,
+    *,
+    free_run: bool,
+    memory_bytes: int | None = None,
+) -> PeerResult:
     options = {} if free_run else {"maxFilesPerTrigger": "1"}
     sources = {
         stream: SourceSpec(stream, "parquet", str(data / stream), SCHEMA_SQL, options) for stream in STREAMS
     }
     epoch_seconds: list[float] = []
+    progress: list[tuple[float, int]] = [(0.0, 0)]
+
+    def note(entry: dict[str, Any]) -> None:
+        epoch_seconds.append(entry["seconds"]["total"])
+        progress.append((time.perf_counter() - began, progress[-1][1] + entry["results"]))
+
+    began = time.perf_counter()
     query = session.run(
         VIEW_SQL,
         sources,
@@ -41,7 +58,8 @@ def run(session: Session, data: Path, out: Path, processors: int, *, free_run: b
         sink="parquet",
         path=str(out / "results"),
         processors=processors,
-        listener=lambda entry: epoch_seconds.append(entry["seconds"]["total"]),
+        listener=note,
+        memory_bytes=memory_bytes,
     )
     query.awaitTermination()
     summary = query.summary()
@@ -51,6 +69,7 @@ def run(session: Session, data: Path, out: Path, processors: int, *, free_run: b
         results=parquet_row_count(out / "results"),
         seconds=summary["seconds"],
         epoch_seconds=tuple(epoch_seconds),
+        progress=tuple(progress),
     )
 
 
@@ -60,13 +79,18 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
+    parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
+    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     with Session(settings={"spark.master": f"local[{arguments.cores},4]"}) as session:
         with tempfile.TemporaryDirectory() as scratch:
             small = Path(scratch)
-            write_join_data(small / "data", rows=WARM_UP_ROWS, files=WARM_UP_FILES)
+            write_join_data(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
             run(session, small / "data", small / "out", arguments.cores, free_run=False)
-        result = run(session, arguments.data, arguments.out, arguments.cores, free_run=arguments.free_run)
+        result = run(
+            session, arguments.data, arguments.out, arguments.cores,
+            free_run=arguments.free_run, memory_bytes=arguments.memory_bytes,
+        )  # fmt: skip
     sys.stdout.write(result.to_json() + "\n")
 
 

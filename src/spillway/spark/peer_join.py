@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+from itertools import accumulate
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -85,7 +86,7 @@ def run(
     view = joined(spark, data, free_run=free_run)
     writer = view.writeStream.format("parquet").outputMode("append").trigger(availableNow=True)
     writer = writer.option("path", str(out / "results")).option("checkpointLocation", str(out / "checkpoint"))
-    began = time.perf_counter()
+    began, wall = time.perf_counter(), time.time()
     query = writer.start()
     finished = _await(query, limit_seconds)
     seconds = time.perf_counter() - began
@@ -100,7 +101,15 @@ def run(
         epoch_seconds=tuple(each.durationMs["triggerExecution"] / 1000 for each in progress),
         finished=finished,
         note="" if finished else f"stopped after {limit_seconds:g} s",
+        progress=_progress(out / "results", wall),
     )
+
+
+def _progress(results: Path, began: float) -> tuple[tuple[float, int], ...]:
+    """Results over time, by when each file was written: a moment before its batch was committed."""
+    written = sorted((file.stat().st_mtime, parquet_row_count(file)) for file in results.glob("*.parquet"))
+    totals = accumulate(rows for _, rows in written)
+    return tuple((at - began, total) for (at, _), total in zip(written, totals, strict=True))
 
 
 def _stream(spark: SparkSession, directory: Path, free_run: bool) -> DataFrame:
@@ -125,12 +134,13 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit-seconds", type=float)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
+    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     store: Store = arguments.store
     spark = start_session(store, arguments.cores)
     with tempfile.TemporaryDirectory() as scratch:
         small = Path(scratch)
-        write_join_data(small / "data", rows=WARM_UP_ROWS, files=WARM_UP_FILES)
+        write_join_data(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
         run(spark, small / "data", small / "out", "warm-up", limit_seconds=None, free_run=False)
     result = run(
         spark, arguments.data, arguments.out, ENGINES[store],

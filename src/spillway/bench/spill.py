@@ -1,0 +1,76 @@
+"""The benchmark `spill`: the same files with all, half and a fifth of the memory that their state needs.
+
+Spillway without a limit runs first: its largest state on one processor is the memory that is needed. Then it
+runs with half and a fifth of that as its whole budget, and Spark's own join runs with RocksDB as its state
+store and as much memory as it likes. Each runs in a process of its own; its time includes clean-up.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from spillway.bench.compare import SPARK_ROCKSDB
+from spillway.bench.join_data import write_join_data
+from spillway.bench.peer_result import PeerResult
+from spillway.bench.peers import run_subprocess, spark_argv, spillway_argv
+from spillway.bench.spill_figures import FULL, SHARES, Entry, peak_resident_bytes, spill_figures
+from spillway.errors import JobError
+from spillway.manager.budget import MINIMUM_BYTES
+from spillway.manager.journal import FILE_NAME, read_journal
+
+WARM_UP_ROWS = 30_000
+"""Less than `bench join` takes: with RocksDB a warm-up of its size would be longer than the run."""
+GRACE_SECONDS = 240.0
+"""For start and warm-up of an engine, besides its limit."""
+
+
+def bench_spill(
+    *, rows: int, epochs: int, limit_seconds: float, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Runs all variants and compares; `limit_seconds` stops a run that is too slow to wait for."""
+    results: list[PeerResult] = []
+    journals: dict[str, list[Entry]] = {}
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-") as scratch:
+        root = Path(scratch)
+        data = root / "data"
+        note(f"writing {rows:,} rows per stream in {epochs} files")
+        write_join_data(data, rows=rows, files=epochs)
+
+        def own(name: str, number: int, memory_bytes: int | None) -> None:
+            out = root / f"spillway-{number}"
+            argv = spillway_argv(data, out, memory_bytes=memory_bytes, warm_up_rows=WARM_UP_ROWS)
+            results.append(_run(name, argv, limit_seconds, note))
+            journal = out / "checkpoint" / FILE_NAME
+            journals[name] = list(read_journal(journal)) if journal.exists() else []
+
+        own(FULL, 1, None)
+        needed_bytes = peak_resident_bytes(journals[FULL])
+        _check(needed_bytes, rows, results[0])
+        for name, divisor in SHARES.items():
+            own(name, divisor, needed_bytes // divisor)
+        argv = spark_argv(
+            data, root / "rocksdb", "rocksdb", limit_seconds=limit_seconds, warm_up_rows=WARM_UP_ROWS
+        )
+        results.append(_run(SPARK_ROCKSDB, argv, limit_seconds, note))
+    settings = {"rows": rows, "epochs": epochs, "needed_bytes": needed_bytes}
+    return {"bench": "spill", **settings, **spill_figures(results, journals)}
+
+
+def _check(needed_bytes: int, rows: int, first: PeerResult) -> None:
+    if not first.finished:
+        raise JobError(f"bench spill: the run without a limit failed: {first.note}")
+    if needed_bytes // max(SHARES.values()) < MINIMUM_BYTES:
+        raise JobError(
+            f"bench spill: the state of {rows} rows per stream is {needed_bytes} bytes per processor, and a "
+            f"fifth of it less than the smallest budget, {MINIMUM_BYTES} bytes: use more rows"
+        )
+
+
+def _run(name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]) -> PeerResult:
+    note(f"running {name}")
+    result = replace(run_subprocess(argv, limit_seconds + GRACE_SECONDS, engine=name), engine=name)
+    line = f"{name}: {result.seconds:.1f} s, {result.results:,} results"
+    note(f"{line} ({result.note})" if result.note else line)
+    return result

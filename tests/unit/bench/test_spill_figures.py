@@ -1,0 +1,96 @@
+"""The figures of `bench spill`, from made-up results and journals."""
+
+from typing import Any
+
+import pytest
+
+from spillway.bench.compare import SPARK_ROCKSDB
+from spillway.bench.peer_result import PeerResult
+from spillway.bench.spill_figures import (
+    FIFTH,
+    FULL,
+    HALF,
+    cleanup_rows_ratio,
+    peak_resident_bytes,
+    seconds_to_half,
+    spill_figures,
+    spill_pause_share,
+)
+
+
+def entry(kind: str, total: float, rows: int, results: int, free: float = 0.0, spills: int = 0) -> Any:
+    processor = {"probed_rows": rows, "resident_bytes": 10 * rows, "seconds": {"free": free}}
+    return {
+        "kind": kind,
+        "seconds": {"total": total},
+        "results": results,
+        "spills": [{}] * spills,
+        "processors": [processor, {**processor, "probed_rows": 0, "seconds": {}}],
+    }
+
+
+EPOCHS = [
+    entry("epoch", 1.0, 100, 5),
+    entry("epoch", 1.0, 300, 7, free=0.2, spills=2),
+    entry("epoch", 2.0, 100, 8, free=0.1, spills=1),
+    entry("cleanup", 4.0, 600, 10),
+]
+
+
+def result(engine: str, seconds: float, **more: Any) -> PeerResult:
+    return PeerResult(engine, 90, more.pop("results", 30), seconds, **more)
+
+
+def test_half_is_reached_at_the_first_commit_with_half_of_the_results() -> None:
+    progress = ((0.0, 0), (1.0, 4), (2.0, 5), (9.0, 10))
+    assert seconds_to_half(progress, 10) == 2.0
+    assert seconds_to_half(progress, 11) == 9.0
+    assert seconds_to_half(progress, 21) is None
+    assert seconds_to_half(((0.0, 0),), 0) is None
+
+
+def test_pause_is_the_worst_spill_epoch() -> None:
+    assert spill_pause_share(EPOCHS) == pytest.approx(0.2)
+    assert spill_pause_share(EPOCHS[:1]) is None
+
+
+def test_clean_up_is_compared_by_driving_rows_per_second() -> None:
+    assert cleanup_rows_ratio(EPOCHS) == pytest.approx((600 / 4) / (500 / 4))
+    assert cleanup_rows_ratio(EPOCHS[:3]) is None
+    assert cleanup_rows_ratio(EPOCHS[3:]) is None
+
+
+def test_needed_memory_is_the_largest_state_of_a_processor() -> None:
+    assert peak_resident_bytes(EPOCHS) == 6_000
+    assert peak_resident_bytes([]) == 0
+
+
+def test_all_figures() -> None:
+    figures = spill_figures(
+        [
+            result(FULL, 10, progress=((4.0, 15), (8.0, 30))),
+            result(HALF, 12, progress=((5.0, 14), (9.0, 30))),
+            result(FIFTH, 20, progress=((6.0, 10), (20.0, 30))),
+            result(SPARK_ROCKSDB, 80, progress=((50.0, 20), (80.0, 30))),
+        ],
+        {FULL: EPOCHS[:1], HALF: EPOCHS, FIFTH: EPOCHS},
+    )
+    assert figures["seconds"] == {FULL: 10, HALF: 12, FIFTH: 20, SPARK_ROCKSDB: 80}
+    assert figures["seconds_to_half"] == {FULL: 4.0, HALF: 9.0, FIFTH: 20.0, SPARK_ROCKSDB: 50.0}
+    assert figures["results_agree"] is True
+    assert figures["ratio_fifth_to_rocksdb"] == 0.25
+    assert figures["spills"] == {FULL: 0, HALF: 3, FIFTH: 3}
+    assert figures["results_runtime"] == {FULL: 5, HALF: 20, FIFTH: 20}
+    assert figures["results_cleanup"] == {FULL: 0, HALF: 10, FIFTH: 10}
+    assert set(figures["spill_pause_share"]) == set(figures["cleanup_rows_ratio"]) == {HALF, FIFTH}
+
+
+def test_a_stopped_peer_counts_with_its_limit_and_a_failed_run_has_no_ratio() -> None:
+    stopped = result(SPARK_ROCKSDB, 120, results=0, finished=False, note="stopped after 120 s")
+    figures = spill_figures([result(FIFTH, 30), stopped], {FIFTH: EPOCHS})
+    assert figures["ratio_fifth_to_rocksdb"] == 0.25
+    assert figures["results_agree"] is True
+    assert figures["notes"] == {SPARK_ROCKSDB: "stopped after 120 s"}
+    failed = spill_figures([result(FIFTH, 30, finished=False), stopped], {})
+    assert failed["ratio_fifth_to_rocksdb"] is None
+    assert failed["results_agree"] is False
