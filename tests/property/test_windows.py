@@ -224,3 +224,24 @@ def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     while engine.has_cleanup:
         engine.run_cleanup_epoch(LocalCluster(plan))
     assert Counter(sink.rows()) == by_definition(windows, [tuple(row) for row in rows])
+
+
+def test_rows_on_disk_stay_while_older_input_waits_for_them(tmp_path: Path) -> None:
+    """What is pending came in under a lower watermark: it may still need rows that are too old for others."""
+    windows = (Window(1, 10, 0), Window(1, 10, 0))
+    plan = operator(windows, 2)
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(1, 2, str(tmp_path / "tier"), Limits(rows=1), budget=Budget(16 << 20))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine._spill = ScriptedSpills([0b10, 0])  # type: ignore[assignment]
+    partner, waits = (0, 0, 0, 5), (1, 1, 0, 10)
+    engine.run_epoch(LocalCluster(plan, wire([partner])), 0)
+    engine.run_epoch(LocalCluster(plan), None)  # the partner is a generation on disk now
+    rows = [(0, 2, 1, 10), (0, 3, 1, 1000), (1, 4, 1, 1000), waits]  # key 1 is in the other group
+    engine.run_epoch(LocalCluster(plan, wire(rows)), 1)
+    assert engine.manifest.watermark == 1000
+    while engine.has_pending:
+        engine.run_epoch(LocalCluster(plan), None)
+    while engine.has_cleanup:
+        engine.run_cleanup_epoch(LocalCluster(plan))
+    assert Counter(sink.rows()) == by_definition(windows, [partner, *rows])

@@ -254,13 +254,19 @@ class Engine:
         return Change(tuple(large), tuple(swaps))
 
     def _dropped(self, expiry: Expiry, record: EpochRecord) -> tuple[tuple[str, GroupSet], ...]:
-        """Slices on disk that nothing needs after this epoch: groups that are whole, and got no rows."""
-        if not expiry.windows or self.manifest.unfinished_groups:
+        """Slices on disk that nothing needs after this epoch: groups that are whole, and got no rows.
+
+        Nor do rows wait for them: those came in when the watermark was lower.
+        """
+        manifest = self.manifest
+        if not expiry.windows or manifest.unfinished_groups:
             return ()
-        busy = union((record.spilled, group_set(record.grown), self.manifest.split_groups))
-        groups = self.manifest.groups
+        busy = union(
+            (record.spilled, group_set(record.grown), manifest.split_groups, manifest.waiting_groups)
+        )
+        groups = manifest.groups
         whole = group_set(g for g, state in groups.items() if len(state.ended) == 1 and not state.rows)
-        return expired_slices(tuple(self.manifest.runs.values()), expiry, whole & ~busy)
+        return expired_slices(tuple(manifest.runs.values()), expiry, whole & ~busy)
 
     def _orders(
         self, change: Change, suspended: GroupSet, cleaning: Cleaning, expiry: Expiry
