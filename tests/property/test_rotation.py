@@ -65,6 +65,31 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None) -> None:
     assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
 
 
+@pytest.mark.parametrize("memory_bytes", [MEMORY_BYTES, None])
+def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_bytes: int | None) -> None:
+    chance = np.random.default_rng(5)
+    sink = ListSink(str(tmp_path / "staging"))
+    storage = Storage(str(tmp_path / "checkpoint"))
+    tier = str(tmp_path / "tier")
+    turning = EngineConfig(1, 16, tier, budget=Budget(MEMORY_BYTES), rotation=True, rotation_gap_seconds=3600)
+    engine = Engine(turning, PLAN, "q", storage, sink, Journal(None))
+    keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
+    for batch_id, of_epoch in enumerate(keys):
+        engine.run_epoch(LocalCluster(PLAN, wire(of_epoch)), batch_id)
+    assert engine.has_held
+    budget = None if memory_bytes is None else Budget(memory_bytes)
+    engine = Engine(EngineConfig(2, 16, tier, budget=budget), PLAN, "q", storage, sink, Journal(None))
+    epochs = 0
+    while engine.has_pending or engine.has_held:
+        entry = engine.run_epoch(LocalCluster(PLAN), None, ending=True)
+        assert budget is None or max(one["resident_bytes"] for one in entry["processors"]) <= MEMORY_BYTES
+        epochs += 1
+        assert epochs < 500, "what waits never gets its turn"
+    while engine.has_cleanup:
+        engine.run_cleanup_epoch(LocalCluster(PLAN))
+    assert Counter(sink.rows()) == expected(keys)
+
+
 def wire(keys: np.ndarray) -> pa.RecordBatch:
     flat = keys.reshape(-1)
     hashes = (flat.astype(np.uint64) * MIX).view(np.int64)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
-from spillway.model.group_set import GroupSet, union
+from spillway.model.group_set import GroupSet, group_set, members, union
+from spillway.state.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +27,20 @@ class Change:
         """The suspended groups after the change."""
         resumed = union(swap.resumed for swap in self.swaps)
         return (before | union(swap.suspended for swap in self.swaps)) & ~resumed
+
+
+def rotation_ended(manifest: Manifest, *, limited: bool) -> Change:
+    """What becomes of groups that an earlier run suspended, when no turn will ever come for them.
+
+    Their rows are on disk already: under a limit that is a generation that ended, else they are read back.
+    """
+    spills, swaps = [], []
+    for processor in sorted(set(manifest.placement)):
+        mine = group_set(g for g in members(manifest.suspended) if manifest.placement[g] == processor)
+        there = group_set(g for g in members(mine) if manifest.groups[g].rows) if limited else 0
+        size = sum(manifest.groups[group].bytes for group in members(mine))
+        if there:
+            spills.append(Spill(processor, there, size, 0, "rotation is off"))
+        if mine:
+            swaps.append(Swap(processor, 0, mine, 0, 0 if limited else size, "rotation is off"))
+    return Change(tuple(spills), tuple(swaps))

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budget
-from spillway.manager.change import Change
+from spillway.manager.change import Change, rotation_ended
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
 from spillway.manager.epoch_entry import epoch_entry
 from spillway.manager.journal import Journal
@@ -248,7 +248,9 @@ class Engine:
     def _decide(self, forced: bool) -> Change:
         """What the next epoch begins with."""
         if self._rotation is None:
-            return Change(tuple(self._spill.decide(self.manifest, self._resident)))
+            left = rotation_ended(self.manifest, limited=self.config.budget is not None)
+            spills = self._spill.decide(self.manifest, self._resident)
+            return replace(left, spills=(*spills, *left.spills))
         spills = self._spill.decide(self.manifest, self._resident, self.manifest.waiting_groups)
         swaps, large = self._rotation.decide(self.manifest, spills, self._resident, forced=forced)
         return Change(tuple(large), tuple(swaps))
