@@ -38,7 +38,7 @@ def draw_figure(experiment: Experiment, outcomes: Sequence[Outcome], directory: 
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
         axes.yaxis.set_major_formatter("{x:,.6g}")
-        axes.legend(loc="upper left")
+        axes.legend(loc="lower right" if experiment.draws_memory else "upper left")
 
     path = directory / f"figure-{experiment.name}.svg"
     text = svg(f"figure-{experiment.name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))

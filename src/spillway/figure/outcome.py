@@ -1,6 +1,6 @@
 """What one run of an experiment came to, as its journal tells it. Pure.
 
-The horizontal axis is the arrival time of the rows taken so far, not the clock: so lines of runs that another
+The horizontal axis is the arrival time of the rows probed so far, not the clock: so lines of runs that another
 program slowed down can be compared, and the axis is that of the seeds.
 """
 
@@ -77,7 +77,8 @@ def _curves(epochs: Sequence[Epoch]) -> tuple[Points, Points]:
     for epoch in epochs:
         minutes = taken / len(STREAMS) * ROW_SECONDS / 60
         memory.extend((minutes, spill.resident_bytes - spill.bytes) for spill in epoch.spills)
-        taken += epoch.input_rows
+        if not epoch.is_cleanup:
+            taken += sum(one.probed_rows for one in epoch.processors)
         produced += epoch.results
         minutes = taken / len(STREAMS) * ROW_SECONDS / 60
         results.append((minutes, produced))

@@ -40,6 +40,7 @@ class ProcessorPart:
 
     processor: int
     resident_bytes: int
+    probed_rows: int
     group_bytes: Mapping[int, int]
     """State that the epoch added, by group; journals of old versions do not have it."""
     group_results: Mapping[int, int]
@@ -105,6 +106,7 @@ def _part(one: Mapping[str, Any]) -> ProcessorPart:
     return ProcessorPart(
         processor=int(one["processor"]),
         resident_bytes=int(one["resident_bytes"]),
+        probed_rows=int(one["probed_rows"]),
         group_bytes=_by_group(one.get("group_bytes", {})),
         group_results=_by_group(one["group_results"]),
     )

@@ -55,14 +55,14 @@ def epoch(sequence: int, *, results: int, cleanup: bool = False, spilled: int = 
         began=float(sequence),
         seconds=0.5,
         phases={},
-        input_rows=0 if cleanup else 6_000,
+        input_rows=0,
         results=results,
         late_rows=0,
         expired_rows=0,
         pending_rows=0,
         budget_bytes=100,
         state_bytes=75,
-        processors=(ProcessorPart(0, 70, {} if cleanup else {0: 40}, {0: results}),),
+        processors=(ProcessorPart(0, 70, 9 if cleanup else 6_000, {} if cleanup else {0: 40}, {0: results}),),
         spills=(SpillEvent(0, (0,), spilled, 70, "random"),) if spilled else (),
     )
 
