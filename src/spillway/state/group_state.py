@@ -23,6 +23,7 @@ class GroupState:
     """Of all generations that were spilled."""
     spilled_results: int = 0
     spilled_rows: int = 0
+    """Not less than there are: rows that expire on disk are not counted one by one."""
 
     @property
     def total_bytes(self) -> int:
@@ -49,6 +50,10 @@ class GroupState:
     def shrunk(self, rows: int, size: int) -> "GroupState":
         """The group after rows of its current generation expired."""
         return replace(self, rows=max(0, self.rows - rows), bytes=max(0, self.bytes - size))
+
+    def with_share_spilled(self, share: float) -> "GroupState":
+        """The group after about this share is left of what it had on disk."""
+        return replace(self, spilled_bytes=int(self.spilled_bytes * share))
 
     def without_spilled(self) -> "GroupState":
         """The group after all that it had on disk expired."""

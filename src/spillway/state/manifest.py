@@ -196,10 +196,17 @@ class Manifest:
             groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).grown(
                 record.sequence, *counts
             )
+        live = union(run.live for run in runs)
         for group, lost in record.shrunk.items():
-            groups[group] = groups[group].shrunk(*lost)
-        for group in members(union(slice_ for _, slice_ in record.dropped) & ~union(r.spilled for r in runs)):
-            groups[group] = groups[group].without_spilled()
+            state = groups[group].shrunk(*lost)
+            groups[group] = state if live >> group & 1 else state.shrunk(state.rows, state.bytes)
+        for group in members(union(slice_ for _, slice_ in record.dropped)):
+            left = sum(run.rows for run in runs if run.spilled >> group & 1)
+            gone = sum(self.runs[name].rows for name, slice_ in record.dropped if slice_ >> group & 1)
+            state = groups[group]
+            groups[group] = (
+                state.with_share_spilled(left / (left + gone)) if left else state.without_spilled()
+            )
         for group in members(record.cleaned):
             groups[group] = groups[group].cleaned(record.sequence)
         for group in members(record.restored):

@@ -65,6 +65,26 @@ def test_applying_records() -> None:
         gone.apply(record(7))
 
 
+def test_a_group_of_which_all_rows_expired_has_none() -> None:
+    """Some expired on disk, the rest in memory after a clean-up brought it back."""
+    grown = {0: (1, 10, 0)}
+    manifest = Manifest(-1, NO_BATCH, PLACEMENT)
+    for sequence in range(2):
+        manifest = manifest.apply(
+            record(sequence, added=(run(f"{sequence}", sequence, live=1),), grown=grown)
+        )
+    manifest = manifest.apply(record(2, added=(), spilled=1))
+    manifest = manifest.apply(record(3, added=(), dropped=(("runs/0", 1),)))
+    assert manifest.groups[0].spilled_bytes == 10
+    manifest = manifest.apply(record(4, added=(run("4", 4, live=1),), grown=grown))
+    manifest = manifest.apply(record(5, added=(), restored=1))
+    assert manifest.groups[0].bytes == 20
+    gone = (("runs/1", 1), ("runs/4", 1))
+    manifest = manifest.apply(record(6, added=(), replaced=gone, shrunk={0: (2, 20)}))
+    assert not manifest.runs
+    assert (manifest.groups[0].rows, manifest.groups[0].bytes) == (0, 0)
+
+
 @given(st.integers(0, 30), st.integers(1, 6))
 def test_whatever_the_snapshots_the_log_gives_back_what_was_committed(
     quick_directory: Callable[[], Path], epochs: int, snapshot_epochs: int
