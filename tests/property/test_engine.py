@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Cleaning, Engine, EngineConfig
+from spillway.manager.engine import Cleaning, Engine, EngineConfig, Files
 from spillway.manager.journal import Journal
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
@@ -191,3 +192,31 @@ def check(history: dict[str, Any], directory: Path) -> None:
     counters = engine.manifest.counters
     assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
     assert engine.manifest.counters.input_rows == sum(len(rows) for rows in expected)
+
+
+class ForgetfulSink(ListSink):
+    """Fails once, like a store that is out of reach for a moment."""
+
+    fails = False
+
+    def commit_files(self, sequence: int, files: Files) -> None:
+        if self.fails:
+            self.fails = False
+            raise OSError("out of reach")
+        super().commit_files(sequence, files)
+
+
+def test_an_epoch_does_not_overtake_one_that_the_sink_refused(tmp_path: Path) -> None:
+    """The clean-up that a user asked for fails in his thread; the stream goes on."""
+    plan = operator(2, 1, exact=True)
+    sink = ForgetfulSink(str(tmp_path / "staging"))
+    config = EngineConfig(1, 1, str(tmp_path / "tier"))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine._spill = ScriptedSpills([1, 0])  # type: ignore[assignment]
+    engine.run_epoch(LocalCluster(plan, wire([(0, 1, 1)], 1000)), 0)
+    engine.run_epoch(LocalCluster(plan, wire([(1, 2, 1)], 1000)), 1)
+    sink.fails = True
+    with pytest.raises(OSError, match="out of reach"):
+        engine.run_cleanup_epoch(LocalCluster(plan))
+    engine.run_epoch(LocalCluster(plan, wire([(0, 3, 2), (1, 4, 2)], 1000)), 2)
+    assert sorted(sink.rows()) == [(1, 2), (3, 4)]

@@ -28,7 +28,7 @@ from spillway.state.expiry import Expiry, advanced, expired_slices, lagging_grou
 from spillway.state.manifest import Counters, EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.operator import JoinOperator
-from spillway.state.orders import CleanupBatch, Limits, Orders, Report
+from spillway.state.orders import CleanupBatch, Limits, Orders, Report, grown
 from spillway.state.storage import Storage
 
 Files = tuple[tuple[str, int, int], ...]
@@ -105,6 +105,8 @@ class Engine:
         self._resident: dict[int, int] = {}
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
+        self._owed: EpochRecord | None = None
+        """An epoch that is committed, and that the sink does not have."""
         self.manifest = self._recover()
 
     def _recover(self) -> Manifest:
@@ -201,6 +203,7 @@ class Engine:
     def _run(
         self, execute: Execute, batch_id: int | None, cleaning: Cleaning, *, forced: bool = False
     ) -> dict[str, Any]:
+        self._deliver()
         clean = cleaning is not Cleaning.NONE
         started, wall = time.perf_counter(), time.time()
         change = Change() if clean else self._decide(forced)
@@ -221,9 +224,10 @@ class Engine:
         if not clean:
             record = replace(record, dropped=self._dropped(expiry, record))
         self.manifest = self._log.commit(before, record)
+        self._owed = record
         self._committed_placement = self.manifest.placement
         committed = time.perf_counter()
-        self._sink.commit_files(record.sequence, record.files)
+        self._deliver()
         sunk = time.perf_counter()
         self._resident = {report.processor: report.resident_bytes for report in reports}
         self._free = record.cleaned
@@ -244,6 +248,12 @@ class Engine:
         }
         self._journal.append(entry)
         return entry
+
+    def _deliver(self) -> None:
+        """Give the sink the epoch that it does not have; the next one must not get ahead of it."""
+        if self._owed is not None:
+            self._sink.commit_files(self._owed.sequence, self._owed.files)
+            self._owed = None
 
     def _decide(self, forced: bool) -> Change:
         """What the next epoch begins with."""
@@ -348,7 +358,7 @@ class Engine:
             else self.manifest.placement,
             spilled=change.spilled,
             suspended=change.suspended(self.manifest.suspended),
-            grown={} if clean else _grown(reports),
+            grown={} if clean else grown(reports),
             cursors=tuple(cursor for report in reports for cursor in report.cursors)
             if clean
             else self.manifest.cursors,
@@ -382,15 +392,3 @@ class Engine:
             *new_batches(self.manifest, fitting, batch_bytes, restore=True),
             *new_batches(self.manifest, others, batch_bytes, restore=False),
         ]
-
-
-def _grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
-    return {
-        group: (
-            report.group_rows.get(group, 0),
-            report.group_bytes.get(group, 0),
-            report.group_results.get(group, 0),
-        )
-        for report in reports
-        for group in sorted(set(report.group_rows) | set(report.group_results))
-    }

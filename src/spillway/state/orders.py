@@ -5,6 +5,7 @@ with the input they determine everything a task does, so an attempt that is run 
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spillway.model.group_set import GroupSet, from_hex, to_hex
@@ -169,3 +170,16 @@ class Report:
         body["cleaned"] = from_hex(body["cleaned"])
         body["restored"] = from_hex(body["restored"])
         return Report(**body)
+
+
+def grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
+    """Per group that had input or results in an epoch: rows, bytes, results."""
+    return {
+        group: (
+            report.group_rows.get(group, 0),
+            report.group_bytes.get(group, 0),
+            report.group_results.get(group, 0),
+        )
+        for report in reports
+        for group in sorted(set(report.group_rows) | set(report.group_results))
+    }
