@@ -102,15 +102,18 @@ class Query:
         """Finish the epoch that runs, commit it, and stop; a restart goes on from there."""
         self._stopping.set()
         with self._one_epoch:
-            if self._stream is not None and self._stream.isActive:
-                self._stream.stop()
+            pass  # no epoch begins any more; to keep the lock would block the stream's own thread
+        if self._stream is not None and self._stream.isActive:
+            self._stream.stop()
         self._thread.join()
 
     def cleanup(self) -> None:
-        """Produce all results that are missing between generations, now; input waits meanwhile."""
+        """Produce all results that are missing between generations, now; input waits meanwhile.
+
+        A query that has stopped produces nothing any more: start it again, or use `Session.cleanup_job`.
+        """
         while self._engine.has_cleanup and not self._stopping.is_set():
-            with self._one_epoch:
-                self._clean(Cleaning.ALL)
+            self._clean_once(Cleaning.ALL)
 
     def summary(self) -> dict[str, Any]:
         """Totals of the query over all its restarts, and the time and memory of this run."""
@@ -151,9 +154,11 @@ class Query:
                 self._error.__cause__ = error
         finally:
             self._seconds = time.perf_counter() - self._started
-            if self._anchor is not None:
-                self._anchor.release()
-            self._close()
+            self._stopping.set()
+            with self._one_epoch:  # a clean-up that another thread asked for may be running
+                if self._anchor is not None:
+                    self._anchor.release()
+                self._close()
 
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
         if self._engine.has_taken(batch_id):
@@ -164,9 +169,8 @@ class Query:
             (self._engine.has_lagging, Cleaning.LAGGING),
             (self._engine.has_room, Cleaning.FITTING),
         ):
-            if due and not self._engine.has_begun_cleanup and not self._stopping.is_set():
-                with self._one_epoch:
-                    self._clean(cleaning)
+            if due and not self._engine.has_begun_cleanup:
+                self._clean_once(cleaning)
 
     def _drain(self, *, ending: bool = False) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop.
@@ -185,6 +189,11 @@ class Query:
             while self._engine.has_begun_cleanup:
                 self._clean(Cleaning.BEGUN)
             self._note(self._engine.run_epoch(self._execute(batch), batch_id, ending=ending))
+
+    def _clean_once(self, cleaning: Cleaning) -> None:
+        with self._one_epoch:
+            if not self._stopping.is_set():
+                self._clean(cleaning)
 
     def _clean(self, cleaning: Cleaning) -> None:
         self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))

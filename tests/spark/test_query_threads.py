@@ -1,0 +1,129 @@
+"""Stopping and cleaning up from other threads, at the worst moments; the stream is a stand-in for Spark's."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from spillway.spark.query import Query
+
+HANG_SECONDS = 20
+"""Long enough to call what has not ended by then a deadlock."""
+
+
+class Stream:
+    """Like Spark's: `stop` waits for the thread that calls back, which may be about to begin a batch."""
+
+    def __init__(self, on_batch: Callable[[Any, int], None]) -> None:
+        self._begin = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(on_batch,), daemon=True)
+        self._ended = self.hangs = False
+
+    def start(self) -> "Stream":
+        self._thread.start()
+        return self
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        return self._thread.is_alive()
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        self._thread.join()
+
+    def end(self) -> None:
+        """The input is exhausted."""
+        self._ended = True
+        self._begin.set()
+
+    def stop(self) -> None:
+        self._begin.set()
+        self._thread.join(HANG_SECONDS)
+        self.hangs = self.isActive
+
+    def _run(self, on_batch: Callable[[Any, int], None]) -> None:
+        self._begin.wait()
+        if self._ended:
+            return
+        try:
+            on_batch(None, 0)
+        except Exception:  # a stream that fails ends
+            return
+
+
+class IdleEngine:
+    """Has nothing to do but one clean-up epoch, which waits until it is told to go on."""
+
+    has_begun_cleanup = has_pending = has_held = has_lagging = has_room = False
+
+    def __init__(self, *, has_cleanup: bool = False) -> None:
+        self.has_cleanup = has_cleanup
+        self.cleaning, self.go_on = threading.Event(), threading.Event()
+        self.events: list[str] = []
+
+    @property
+    def manifest(self) -> Any:
+        raise AssertionError("no epoch may begin")
+
+    def has_taken(self, batch_id: int) -> bool:
+        return batch_id < 0
+
+
+class CleaningQuery(Query):
+    def _clean(self, _: object) -> None:
+        engine: Any = self._engine
+        engine.cleaning.set()
+        engine.go_on.wait(HANG_SECONDS)
+        engine.events.append("cleaned")
+        engine.has_cleanup = False
+
+
+def started(engine: Any, streams: list[Stream]) -> CleaningQuery:
+    def writer(on_batch: Callable[[Any, int], None]) -> Any:
+        streams.append(Stream(on_batch))
+        return streams[0]
+
+    nothing: Any = None
+    return CleaningQuery(
+        "query",
+        engine,
+        writer,
+        nothing,
+        None,
+        lambda: engine.events.append("closed"),
+        budget_is_hard=True,
+        clean_at_end=False,
+    )
+
+
+def wait_for_stream(query: Query) -> None:
+    while query._stream is None:
+        time.sleep(0.001)
+
+
+def test_stop_while_a_batch_begins_does_not_wait_for_itself() -> None:
+    streams: list[Stream] = []
+    query = started(IdleEngine(), streams)
+    wait_for_stream(query)
+    query.stop()
+    assert not streams[0].hangs
+    assert not query.isActive
+    assert query.exception() is None
+
+
+def test_nothing_is_closed_under_a_clean_up_and_none_begins_afterwards() -> None:
+    streams: list[Stream] = []
+    engine = IdleEngine(has_cleanup=True)
+    query = started(engine, streams)
+    wait_for_stream(query)
+    asked = threading.Thread(target=query.cleanup)
+    asked.start()
+    assert engine.cleaning.wait(HANG_SECONDS)
+    streams[0].end()
+    query.awaitTermination(0.2)  # time enough to close too early
+    engine.go_on.set()
+    asked.join()
+    query.stop()
+    assert engine.events == ["cleaned", "closed"]
+    engine.has_cleanup = True
+    query.cleanup()
+    assert engine.events == ["cleaned", "closed"]
