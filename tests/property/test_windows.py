@@ -245,3 +245,23 @@ def test_rows_on_disk_stay_while_older_input_waits_for_them(tmp_path: Path) -> N
     while engine.has_cleanup:
         engine.run_cleanup_epoch(LocalCluster(plan))
     assert Counter(sink.rows()) == by_definition(windows, [partner, *rows])
+
+
+def test_event_times_are_exact_beside_inputs_that_lack_the_slot(tmp_path: Path) -> None:
+    """A microsecond of the far future is not a whole number of floating point."""
+    windows = (Window(1, 10, 0), Window(0, 10, 0))
+    both = operator(windows, 1)
+    plan = replace(both, inputs=(both.inputs[0], WireInput("s1", ("ts",), ("s0",))))
+    plan = replace(plan, outputs=plan.outputs[:1], result_schema=pa.schema([("id0", pa.int64())]))
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(1, 1, str(tmp_path / "tier"))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    time = (1 << 60) + 101
+    tags, hashes = pa.array([0, 1], pa.int8()), pa.array([5, 5], pa.int64())
+    for batch_id in range(2):
+        ids, times = pa.array([batch_id, time], pa.int64()), pa.array([time, None], pa.int64())
+        batch = pa.RecordBatch.from_arrays([tags, hashes, ids, times], names=["t", "h", "s0", "s1"])
+        engine.run_epoch(LocalCluster(plan, batch), batch_id)
+        assert engine.manifest.watermark == time
+    assert engine.manifest.counters.late_rows == 0
+    assert Counter(sink.rows()) == {(0,): 2, (1,): 2}

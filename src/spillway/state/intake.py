@@ -139,7 +139,10 @@ class Intake:
         if not len(rows):
             return rows
         column = self._operator.windows[number].column
-        times = batch.column(self._operator.inputs[number].slots[column]).to_numpy(zero_copy_only=False)[rows]
+        slot = batch.column(self._operator.inputs[number].slots[column])
+        times = slot.take(
+            pa.array(rows)
+        ).to_numpy()  # other inputs may have null there: as a whole, not exact
         latest, known = int(times.max()), self.latest[number]
         self.latest[number] = latest if known is None else max(known, latest)
         if self._watermark is None:
