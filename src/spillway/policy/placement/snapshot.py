@@ -1,0 +1,139 @@
+"""What a placement policy sees: all processors and groups at one moment. Immutable; its clock is a number.
+
+Memory is compared by fill: resident bytes over the memory for state, so that processors with unequal budgets
+are balanced in proportion. With equal budgets, or none, that is the same as comparing bytes.
+What was sampled (busy seconds, rows, results) is of the epochs since the statistics began anew: after a
+relocation they do, because rows of a moved group were counted on two processors.
+"""
+
+from dataclasses import dataclass
+
+from spillway.errors import StateError
+
+NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorStatistics:
+    processor: int
+    resident_bytes: int
+    state_limit_bytes: int | None = None
+    """Memory for state; above it the processor spills by itself. None: no limit."""
+    memory_bytes: int | None = None
+    """The whole budget: memory for state, and what an epoch needs besides."""
+    busy_seconds: float = 0.0
+    """CPU (or emulated service) time of the sampled epochs."""
+    epoch_seconds: float = 0.0
+    """Length of the sampled epochs."""
+    pending_rows: int = 0
+    pending_bytes: int = 0
+    adapted_seconds: float = NEVER
+    """When the last adaptation that involved this processor ended."""
+    incoming_bytes: int = 0
+    """What moves under way will still add to `resident_bytes`."""
+    outgoing_bytes: int = 0
+    """What moves under way will take from it."""
+
+    @property
+    def capacity(self) -> float:
+        """What memory is measured against."""
+        return 1.0 if self.state_limit_bytes is None else float(max(1, self.state_limit_bytes))
+
+    @property
+    def fill(self) -> float:
+        return self.resident_bytes / self.capacity
+
+    @property
+    def room_bytes(self) -> float:
+        """How much state may still come."""
+        if self.state_limit_bytes is None:
+            return float("inf")
+        return max(0, self.state_limit_bytes - self.resident_bytes - self.incoming_bytes)
+
+    @property
+    def overflow_bytes(self) -> int:
+        """How much state is beyond the memory for it."""
+        return 0 if self.state_limit_bytes is None else max(0, self.resident_bytes - self.state_limit_bytes)
+
+    @property
+    def utilisation(self) -> float:
+        return self.busy_seconds / self.epoch_seconds if self.epoch_seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedGroup:
+    """One group: its current generation, what was sampled of it, and what of it is on disk."""
+
+    group: int
+    processor: int
+    bytes: int
+    rows: int = 0
+    results: int = 0
+    sampled_rows: int = 0
+    """Rows probed in the sampled epochs."""
+    sampled_results: int = 0
+    spilled_bytes: int = 0
+    """Of generations that were spilled."""
+    suspended: bool = False
+    """The current generation is on disk too, and the input waits."""
+    movable: bool = True
+    """Not inside a row, not in clean-up, not moving already."""
+    mature: bool = True
+    """The generation is old enough for its productivity to mean something."""
+
+    @property
+    def productivity(self) -> float:
+        """Result rows per byte of state."""
+        return self.results / self.bytes if self.bytes else 0.0
+
+    @property
+    def resident_bytes(self) -> int:
+        return 0 if self.suspended else self.bytes
+
+    @property
+    def total_bytes(self) -> int:
+        return self.bytes + self.spilled_bytes
+
+    @property
+    def on_disk(self) -> bool:
+        return self.suspended or self.spilled_bytes > 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSnapshot:
+    now_seconds: float
+    epoch: int
+    processors: tuple[ProcessorStatistics, ...]
+    groups: tuple[PlacedGroup, ...]
+    collection_seconds: float = 0.0
+    """How long this round is to collect statistics before it decides."""
+    forced_bytes: int = 0
+    """What the manager has made processors spill so far."""
+
+    def __post_init__(self) -> None:
+        known = {one.processor for one in self.processors}
+        if len(known) != len(self.processors):
+            raise StateError(f"snapshot of epoch {self.epoch} has a processor twice")
+        if len({one.state_limit_bytes is None for one in self.processors}) > 1:
+            raise StateError(f"snapshot of epoch {self.epoch} has processors with and without a budget")
+        lost = sorted({one.processor for one in self.groups} - known)
+        if lost:
+            raise StateError(f"snapshot of epoch {self.epoch} has groups on unknown processors {lost}")
+        if len({one.group for one in self.groups}) != len(self.groups):
+            raise StateError(f"snapshot of epoch {self.epoch} has a group in two places")
+
+    def processor(self, number: int) -> ProcessorStatistics:
+        return next(one for one in self.processors if one.processor == number)
+
+    def groups_of(self, processor: int) -> tuple[PlacedGroup, ...]:
+        return tuple(one for one in self.groups if one.processor == processor)
+
+    @property
+    def adapted_seconds(self) -> float:
+        """When the last adaptation of any processor ended."""
+        return max((one.adapted_seconds for one in self.processors), default=NEVER)
+
+    @property
+    def collected_seconds(self) -> float:
+        """How long statistics were collected."""
+        return max((one.epoch_seconds for one in self.processors), default=0.0)

@@ -1,0 +1,44 @@
+"""What a placement policy suggests: groups to move, and processors to make spill. The manager decides."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spillway.model.group_set import GroupSet, group_set
+from spillway.policy.placement.snapshot import PlacedGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    groups: GroupSet
+    sender: int
+    receiver: int
+    bytes: int
+    """State that the receiver has to load: nothing for suspended groups."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedSpill:
+    """State that leaves memory although its processor has room: others need the room more."""
+
+    processor: int
+    groups: GroupSet
+    bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    moves: tuple[Move, ...] = ()
+    spills: tuple[ForcedSpill, ...] = ()
+    postponed: frozenset[int] = frozenset()
+    """Processors beyond their memory for state that need not spill, because moves relieve them."""
+
+
+NOTHING = Suggestions()
+
+
+def move_of(groups: Iterable[PlacedGroup], sender: int, receiver: int, reason: str) -> Move:
+    chosen = tuple(groups)
+    size = sum(one.resident_bytes for one in chosen)
+    return Move(group_set(one.group for one in chosen), sender, receiver, size, reason)
