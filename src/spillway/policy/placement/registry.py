@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from spillway.errors import JobError
 from spillway.policy.placement.active_disk import ActiveDiskParameters, active_disk
 from spillway.policy.placement.diffusion import diffusion
+from spillway.policy.placement.flux_hybrid import flux_hybrid
+from spillway.policy.placement.flux_load import FluxLoadParameters, flux_load
+from spillway.policy.placement.flux_memory import flux_memory
 from spillway.policy.placement.lazy_disk import LazyDiskParameters, lazy_disk
 from spillway.policy.placement.pairwise_memory import PairwiseParameters, pairwise_memory
 from spillway.policy.placement.rounds import RoundParameters
@@ -47,6 +50,9 @@ PLACEMENT_POLICIES: Mapping[
         "pairwise-memory": (pairwise_memory, PairwiseParameters),
         "lazy-disk": (lazy_disk, LazyDiskParameters),
         "active-disk": (active_disk, ActiveDiskParameters),
+        "flux-load": (flux_load, FluxLoadParameters),
+        "flux-memory": (flux_memory, RoundParameters),
+        "flux-hybrid": (flux_hybrid, FluxLoadParameters),
         "diffusion": (diffusion, PairwiseParameters),
     }
 )

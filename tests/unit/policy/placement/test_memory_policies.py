@@ -215,6 +215,10 @@ def test_one_processor_has_nobody_to_send_to(name: str) -> None:
         ("active-disk", {"spill_share": 0}, "above 0"),
         ("active-disk", {"query_bytes": -1}, "must not be negative"),
         ("active-disk", {"minimum_fill": float("nan")}, "must be finite"),
+        ("flux-load", {"utilisation_threshold": 2}, "at most 1"),
+        ("flux-memory", {"imbalance_threshold": 0.5}, "at least 1"),
+        ("flux-memory", {"utilisation_threshold": 0.5}, "no parameter"),
+        ("flux-hybrid", {"minimum_collection_seconds": -1}, "must not be negative"),
     ],
 )
 def test_bad_parameters_are_refused(name: str, settings: dict[str, object], message: str) -> None:

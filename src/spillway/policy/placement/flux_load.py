@@ -1,0 +1,80 @@
+"""Flux's balance of load (UCB/CSD-2-1205, 5.3): utilisation is equalised with as few moves as possible.
+
+In each round processors are paired by utilisation, and in each pair the busiest group of the donor moves
+that brings the two closer, assuming that groups keep their rows and processors their speed. Besides the
+paper's test the receiver must end up less utilised than the donor was: between processors of unequal speed
+the gap can shrink while the maximum grows, and then groups would wander.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spillway.errors import JobError
+from spillway.policy.placement.rounds import RoundParameters, pairs, round_is_over
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.suggestion import NOTHING, Move, Suggestions, move_of
+
+
+@dataclass(frozen=True, slots=True)
+class FluxLoadParameters(RoundParameters):
+    utilisation_threshold: float = 0.9
+    """A receiver busier than this gets nothing (th_util, 5.4)."""
+
+    def __post_init__(self) -> None:
+        RoundParameters.__post_init__(self)
+        if not 0 < self.utilisation_threshold <= 1:
+            raise JobError(
+                f"[run.policy] utilisation_threshold = {self.utilisation_threshold}: "
+                "must be above 0 and at most 1"
+            )
+
+
+def flux_load(snapshot: PlacementSnapshot, parameters: FluxLoadParameters) -> Suggestions:
+    """Whatever room the receiver has: the policy is for processors with enough memory."""
+    return balanced_load(snapshot, parameters, lambda _group, _receiver: True)
+
+
+def balanced_load(
+    snapshot: PlacementSnapshot,
+    parameters: FluxLoadParameters,
+    fits: Callable[[PlacedGroup, ProcessorStatistics], bool],
+) -> Suggestions:
+    if len(snapshot.processors) < 2 or not round_is_over(snapshot, parameters):
+        return NOTHING
+    average = sum(one.utilisation for one in snapshot.processors) / len(snapshot.processors)
+    order = sorted(snapshot.processors, key=lambda one: (-one.utilisation, one.processor))
+    moves: list[Move] = []
+    for donor, receiver in pairs(order):
+        if (
+            donor.utilisation <= average
+            or donor.utilisation < parameters.imbalance_threshold * receiver.utilisation
+            or receiver.utilisation > parameters.utilisation_threshold
+        ):
+            break
+        chosen = _busiest_that_helps(snapshot, donor, receiver, fits)
+        if chosen is not None:
+            reason = f"load: utilisation {donor.utilisation:.2f} against {receiver.utilisation:.2f}"
+            moves.append(move_of((chosen,), donor.processor, receiver.processor, reason))
+    return Suggestions(tuple(moves))
+
+
+def _busiest_that_helps(
+    snapshot: PlacementSnapshot,
+    donor: ProcessorStatistics,
+    receiver: ProcessorStatistics,
+    fits: Callable[[PlacedGroup, ProcessorStatistics], bool],
+) -> PlacedGroup | None:
+    groups = snapshot.groups_of(donor.processor)
+    donor_rows = sum(one.sampled_rows for one in groups)
+    receiver_rows = sum(one.sampled_rows for one in snapshot.groups_of(receiver.processor))
+    movable = (one for one in groups if one.movable and one.sampled_rows)
+    for one in sorted(movable, key=lambda one: (-one.sampled_rows, one.bytes, one.group)):
+        freed = donor.utilisation * one.sampled_rows / donor_rows
+        added = freed  # a receiver that had no rows is taken to be as fast as the donor
+        if receiver_rows and receiver.utilisation:
+            added = receiver.utilisation * one.sampled_rows / receiver_rows
+        after_donor, after_receiver = donor.utilisation - freed, receiver.utilisation + added
+        closer = abs(after_donor - after_receiver) < donor.utilisation - receiver.utilisation
+        if closer and after_receiver < min(1.0, donor.utilisation) and fits(one, receiver):
+            return one
+    return None

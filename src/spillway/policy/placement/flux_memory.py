@@ -1,0 +1,56 @@
+"""Flux's balance of memory (UCB/CSD-2-1205, 6.2): excess capacity is equalised, on disk or not.
+
+Excess capacity is the memory for state less all state of a processor's groups, on disk too: negative when
+not all fits. In each round processors are paired by it, and in each pair the largest group of the donor moves
+that brings the two closer; groups in memory go before groups on disk, which would bring their clean-up or
+their waiting input along. The receiver may be full: then spreading evens out what is on disk. But state in
+memory only goes where it stays in memory.
+"""
+
+from spillway.policy.placement.rounds import RoundParameters, pairs, round_is_over
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.suggestion import NOTHING, Move, Suggestions, move_of
+
+
+def flux_memory(snapshot: PlacementSnapshot, parameters: RoundParameters) -> Suggestions:
+    if len(snapshot.processors) < 2 or not round_is_over(snapshot, parameters):
+        return NOTHING
+    state = {one.processor: _state_bytes(snapshot, one.processor) for one in snapshot.processors}
+    excess = {one.processor: _limit(one) - state[one.processor] for one in snapshot.processors}
+    fill = {one.processor: state[one.processor] / one.capacity for one in snapshot.processors}
+    average = sum(excess.values()) / len(excess)
+    moves: list[Move] = []
+    for donor, receiver in pairs(sorted(snapshot.processors, key=lambda one: _order(one, excess))):
+        threshold = parameters.imbalance_threshold * fill[receiver.processor]
+        gap = excess[receiver.processor] - excess[donor.processor]
+        if excess[donor.processor] >= average or fill[donor.processor] < threshold or gap <= 0:
+            continue
+        room = state[donor.processor] / donor.capacity * receiver.capacity - state[receiver.processor]
+        chosen = _largest_that_helps(snapshot, donor, receiver, min(gap, room))
+        if chosen is not None:
+            reason = f"memory: excess capacity {excess[donor.processor]} against {excess[receiver.processor]}"
+            moves.append(move_of((chosen,), donor.processor, receiver.processor, reason))
+    return Suggestions(tuple(moves))
+
+
+def _largest_that_helps(
+    snapshot: PlacementSnapshot, donor: ProcessorStatistics, receiver: ProcessorStatistics, gap: float
+) -> PlacedGroup | None:
+    """A group smaller than the gap: moving it brings the two closer, and leaves the receiver less full."""
+    groups = (one for one in snapshot.groups_of(donor.processor) if one.movable and one.total_bytes)
+    for one in sorted(groups, key=lambda one: (one.on_disk, -one.total_bytes, one.group)):
+        if one.total_bytes < gap and one.resident_bytes <= receiver.room_bytes:
+            return one
+    return None
+
+
+def _state_bytes(snapshot: PlacementSnapshot, processor: int) -> int:
+    return sum(one.total_bytes for one in snapshot.groups_of(processor))
+
+
+def _limit(one: ProcessorStatistics) -> int:
+    return 0 if one.state_limit_bytes is None else one.state_limit_bytes
+
+
+def _order(one: ProcessorStatistics, excess: dict[int, int]) -> tuple[int, int]:
+    return excess[one.processor], one.processor
