@@ -1,7 +1,7 @@
 """What one run of an experiment came to, as its journal tells it. Pure.
 
-The horizontal axis is the arrival time of the rows probed so far, not the clock: so lines of runs that another
-program slowed down can be compared, and the axis is that of the seeds.
+The horizontal axis is the arrival time of the rows probed so far, not the clock: so lines of runs that
+another program slowed down can be compared, and the axis is that of the seeds.
 """
 
 from collections.abc import Sequence
