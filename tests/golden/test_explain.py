@@ -8,11 +8,12 @@ import pytest
 from spillway.plan.explain import explain, explain_dict
 from spillway.plan.expression import ColumnRef
 from spillway.plan.planner import plan_view
-from spillway.plan.schema import parse_ddl
+from spillway.plan.schema import Column, parse_ddl
 from spillway.view import View
 
 CATALOG = {
     "prices": parse_ddl("symbol string, price double, at timestamp"),
+    "trades": (*parse_ddl("symbol string, price double, id bigint"), Column("at", "timestamp", 5_000_000)),
     "volumes": parse_ddl("symbol string, volume bigint, venue struct<code:int,name:string>"),
     "reviews": parse_ddl("symbol string, stars int, body string"),
     "a": parse_ddl("k long, j int, id long, p string"),
@@ -28,6 +29,11 @@ VIEWS = {
     ),
     "several_keys": "SELECT x.id, y.p AS y_p FROM a x JOIN b y ON x.k = y.k AND x.j = y.j WHERE x.p <> y.p",
     "expression_key": "SELECT 1 AS one, coalesce(a.p, b.p) AS p FROM a JOIN b ON a.k + 1 = b.k",
+    "statistics": (
+        "SELECT symbol, at, avg(price) OVER (PARTITION BY symbol ORDER BY at, id ROWS 9 PRECEDING) AS a, "
+        "count(*) OVER (PARTITION BY symbol ORDER BY at RANGE INTERVAL 30 SECONDS PRECEDING) AS n "
+        "FROM trades WHERE price > 0"
+    ),
 }
 
 

@@ -7,72 +7,19 @@ given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
 
 from spillway.model.window import Window
+from spillway.plan.aggregate_plan import AggregatePlan
+from spillway.plan.explain_aggregate import explain_aggregate
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.join_plan import JoinPlan
 from spillway.plan.keys import hash_is_exact
+from spillway.plan.plan_report import InputReport, PlanReport, StageReport
 from spillway.plan.render import display
 
 
-class StateColumnReport(TypedDict):
-    """One state column."""
-
-    name: str
-    label: str
-    type: str | None
-
-
-class InputReport(TypedDict):
-    """One input."""
-
-    name: str
-    source: str
-    filter: str | None
-    window: str | None
-    key: list[str]
-    state: list[StateColumnReport]
-
-
-class KeyReport(TypedDict):
-    """One part of the key."""
-
-    terms: list[str]
-    type: str | None
-
-
-class StageReport(TypedDict):
-    """One stage of an epoch."""
-
-    name: str
-    work: str
-
-
-class OutputReport(TypedDict):
-    """One column of the result."""
-
-    name: str
-    value: str
-
-
-class PlanReport(TypedDict):
-    """All of a plan."""
-
-    view: str
-    fingerprint: str
-    operator: str
-    key: list[KeyReport]
-    hash_exact: bool | None
-    partitioning: dict[str, int]
-    inputs: list[InputReport]
-    residual: str | None
-    outputs: list[OutputReport]
-    stages: list[StageReport]
-
-
 def explain_dict(
-    plan: JoinPlan,
+    plan: JoinPlan | AggregatePlan,
     *,
     processors: int,
     groups: int,
@@ -80,6 +27,8 @@ def explain_dict(
     column_types: Mapping[ColumnRef, str] | None = None,
 ) -> PlanReport:
     """The plan as JSON-ready values; `key_types` and `column_types` are what Spark's analysis found."""
+    if isinstance(plan, AggregatePlan):
+        return explain_aggregate(plan, processors, groups, key_types)
     types: tuple[str | None, ...] = plan.key_types if key_types is None else key_types
     known = [kind for kind in types if kind is not None]
     exact = hash_is_exact(known) if len(known) == len(types) else (False if len(types) > 1 else None)
@@ -104,7 +53,7 @@ def explain_dict(
 
 
 def explain(
-    plan: JoinPlan,
+    plan: JoinPlan | AggregatePlan,
     *,
     processors: int,
     groups: int,

@@ -3,35 +3,43 @@
     parse -> scope -> select list, predicates -> view graph (shared key) -> lower (push down) -> join plan
 
 The plan's answer is the view's answer: filters and projections move below the join, equalities over all
-inputs become its key, everything else stays above it as the residual predicate.
+inputs become its key, everything else stays above it as the residual predicate. A view of one stream with
+OVER clauses is planned by `aggregate_planner`.
 """
 
 from __future__ import annotations
 
-from functools import reduce
-
 from sqlglot import exp
 
-from spillway.errors import ViewError
-from spillway.plan.expression import Literal
-from spillway.plan.join_plan import InputPlan, JoinPlan, OutputColumn, fingerprint
+from spillway.plan.aggregate_plan import AggregatePlan
+from spillway.plan.aggregate_planner import is_aggregate_view, plan_aggregate
+from spillway.plan.join_plan import InputPlan, JoinPlan, fingerprint
 from spillway.plan.keys import common_key_type
 from spillway.plan.lower import Lowering
-from spillway.plan.predicates import Predicates, Term, read_predicates
+from spillway.plan.predicates import Predicates, Term, conjunction, read_predicates
 from spillway.plan.render import label, source_sql
 from spillway.plan.schema import Catalog
 from spillway.plan.scope import Scope, read_scope
-from spillway.plan.select_list import SelectItem, read_select_list
+from spillway.plan.select_list import output_column, read_select_list
 from spillway.plan.sql import parse_view
 from spillway.plan.state_columns import StateColumns
 from spillway.plan.view_graph import KeyPart, SharedKey, shared_key
 from spillway.plan.window_rule import event_time, read_windows, within_windows
 from spillway.view import View
 
+Plan = JoinPlan | AggregatePlan
 
-def plan_view(view: View, catalog: Catalog) -> JoinPlan:
+
+def plan_view(view: View, catalog: Catalog) -> Plan:
     """The plan of `view` over the sources of `catalog`; a view that cannot be answered is refused."""
     select = parse_view(view)
+    if is_aggregate_view(select):
+        return plan_aggregate(view, select, catalog)
+    return plan_join(view, select, catalog)
+
+
+def plan_join(view: View, select: exp.Select, catalog: Catalog) -> JoinPlan:
+    """The plan of a view of several inputs."""
     scope = read_scope(select, catalog)
     items = read_select_list(select, scope)
     predicates = read_predicates(select, scope)
@@ -40,9 +48,9 @@ def plan_view(view: View, catalog: Catalog) -> JoinPlan:
 
     columns = StateColumns(scope)
     lowering = Lowering(scope, columns)
-    outputs = tuple(_output(item, lowering) for item in items)
+    outputs = tuple(output_column(item, lowering) for item in items)
     above = _once([*predicates.residual, *key.residual, *_blurred(key, key_types, scope)])
-    residual = lowering.lower_condition(_conjunction(above)) if above else None
+    residual = lowering.lower_condition(conjunction(above)) if above else None
     windows = read_windows(scope, columns)
     residual = within_windows(windows, residual)
 
@@ -68,26 +76,12 @@ def plan_view(view: View, catalog: Catalog) -> JoinPlan:
     )
 
 
-def _output(item: SelectItem, lowering: Lowering) -> OutputColumn:
-    value = lowering.lower(item.node)
-    if isinstance(value, Literal) and value.type == "void":
-        raise ViewError(
-            f"result column {item.name} is NULL of no type; write CAST(NULL AS string) AS {item.name}"
-        )
-    return OutputColumn(item.name, value)
-
-
 def _filter(index: int, predicates: Predicates, key: SharedKey, present: list[exp.Expr]) -> str | None:
     """The conjunction of what must hold on one input alone, in the order in which it was written."""
     terms: tuple[Term, ...] = (*predicates.filters, *key.filters)
     own = [term.node for term in terms if term.input == index]
     own += [exp.Not(this=exp.Is(this=column, expression=exp.Null())) for column in present]
-    return source_sql(_conjunction(own)) if own else None
-
-
-def _conjunction(nodes: list[exp.Expr]) -> exp.Expr:
-    wrapped = [exp.Paren(this=node.copy()) if isinstance(node, exp.Or) else node.copy() for node in nodes]
-    return reduce(lambda left, right: exp.And(this=left, expression=right), wrapped)
+    return source_sql(conjunction(own)) if own else None
 
 
 def _once(nodes: list[exp.Expr]) -> list[exp.Expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from sqlglot import exp
 
@@ -62,6 +63,12 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.And):
         return conjuncts(node.this) + conjuncts(node.expression)
     return [node]
+
+
+def conjunction(nodes: list[exp.Expr]) -> exp.Expr:
+    """All of `nodes`, in their order."""
+    wrapped = [exp.Paren(this=node.copy()) if isinstance(node, exp.Or) else node.copy() for node in nodes]
+    return reduce(lambda left, right: exp.And(this=left, expression=right), wrapped)
 
 
 def _equality(node: exp.Expr, scope: Scope) -> Equality | None:

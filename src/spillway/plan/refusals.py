@@ -50,16 +50,16 @@ def refuse_statement(statement: exp.Expr) -> None:
     """Refuse a statement, or a clause of it, that a view cannot have."""
     if isinstance(statement, exp.SetOperation):
         name = type(statement).__name__.upper()
-        raise _unsupported(name, statement, "run one view per SELECT")
+        raise unsupported(name, statement, "run one view per SELECT")
     if isinstance(statement, exp.Values):
-        raise _unsupported("VALUES", statement, "name a source")
+        raise unsupported("VALUES", statement, "name a source")
     if not isinstance(statement, exp.Select):
         raise ViewError(f"a view is a SELECT, not: {quote(statement)}")
     for part, value in statement.args.items():
         if value and part not in _SELECT_PARTS:
             name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
             shown = value[0] if isinstance(value, list) else value
-            raise _unsupported(name, shown if isinstance(shown, exp.Expr) else statement, advice)
+            raise unsupported(name, shown if isinstance(shown, exp.Expr) else statement, advice)
     if statement.args.get("from_") is None:
         raise ViewError(f"a view joins at least two inputs, and this has no FROM: {quote(statement)}")
 
@@ -67,49 +67,47 @@ def refuse_statement(statement: exp.Expr) -> None:
 def refuse_table(table: exp.Expr) -> exp.Table:
     """`table` when it is a plain source with at most an alias; everything else is refused."""
     if isinstance(table, exp.Subquery | exp.Select):
-        raise _unsupported(
-            "a subquery in FROM", table, "name its sources in FROM and its conditions in WHERE"
-        )
+        raise unsupported("a subquery in FROM", table, "name its sources in FROM and its conditions in WHERE")
     if isinstance(table, exp.Lateral | exp.Unnest):
-        raise _unsupported("LATERAL", table, "explode the column before the source reaches the view")
+        raise unsupported("LATERAL", table, "explode the column before the source reaches the view")
     if isinstance(table, exp.Values):
-        raise _unsupported("VALUES", table, "name a source")
+        raise unsupported("VALUES", table, "name a source")
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise _unsupported("a table function in FROM", table, "name a source")
+        raise unsupported("a table function in FROM", table, "name a source")
     for part, value in table.args.items():
         if value and part not in _TABLE_PARTS:
             name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
-            raise _unsupported(name, table, advice)
+            raise unsupported(name, table, advice)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
-        raise _unsupported("a column list after a table alias", table, "rename columns in the select list")
+        raise unsupported("a column list after a table alias", table, "rename columns in the select list")
     return table
 
 
 def refuse_join(join: exp.Join) -> None:
     """Refuse every join that is not an inner join by ON, USING or WHERE."""
     if str(join.args.get("method") or "").upper() == "NATURAL":
-        raise _unsupported("NATURAL JOIN", join, "write JOIN ... USING (column)")
+        raise unsupported("NATURAL JOIN", join, "write JOIN ... USING (column)")
     words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
     name = " ".join(word for word in words if word)
     if name not in ("", "INNER", "CROSS"):
-        raise _unsupported(f"{name} JOIN", join, "only inner joins are; join with JOIN ... ON")
+        raise unsupported(f"{name} JOIN", join, "only inner joins are; join with JOIN ... ON")
     for part in ("hint", "match_condition", "expressions", "pivots"):
         if join.args.get(part):
-            raise _unsupported(f"{part.replace('_', ' ')} of a join", join, "remove it")
+            raise unsupported(f"{part.replace('_', ' ')} of a join", join, "remove it")
 
 
 def refuse_expression(node: exp.Expr) -> None:
     """Refuse functions whose value is not a function of one joined row."""
     for part in node.walk():
         if isinstance(part, exp.Select | exp.Subquery | exp.Exists | exp.SetOperation):
-            raise _unsupported("a subquery", part, "join its sources in FROM")
+            raise unsupported("a subquery", part, "join its sources in FROM")
         if isinstance(part, exp.Window):
-            raise _unsupported("a window function", part, "compute it when reading the result")
+            raise unsupported("a window function", part, "compute it when reading the result")
         if isinstance(part, exp.Placeholder | exp.Parameter):
             raise ViewError(f"a view has no parameters: {quote(part)}; write the value")
         if isinstance(part, exp.Any | exp.All) and not isinstance(part.parent, exp.Like | exp.ILike):
-            raise _unsupported("a quantified comparison", part, "write the comparisons with OR or AND")
+            raise unsupported("a quantified comparison", part, "write the comparisons with OR or AND")
         if isinstance(part, exp.Func):
             _refuse_function(part)
 
@@ -122,10 +120,11 @@ def _refuse_function(call: exp.Func) -> None:
             "take the value from a source"
         )
     if is_aggregate(name) and not isinstance(call, exp.Connector):
-        raise _unsupported("an aggregate", call, "aggregate when reading the result")
+        raise unsupported("an aggregate", call, "aggregate when reading the result")
     if name in _GENERATORS:
-        raise _unsupported("a generator", call, "explode the column before the source reaches the view")
+        raise unsupported("a generator", call, "explode the column before the source reaches the view")
 
 
-def _unsupported(clause: str, node: exp.Expr, advice: str) -> ViewError:
+def unsupported(clause: str, node: exp.Expr, advice: str) -> ViewError:
+    """The refusal of a clause."""
     return ViewError(f"{clause} is not supported yet: {quote(node)}; {advice}")

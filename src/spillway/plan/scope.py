@@ -62,8 +62,8 @@ class Scope:
         return None
 
 
-def read_scope(select: exp.Select, catalog: Catalog) -> Scope:
-    """The scope that the FROM clause of `select` opens."""
+def read_scope(select: exp.Select, catalog: Catalog, *, alone: bool = False) -> Scope:
+    """The scope that the FROM clause of `select` opens; one input is enough where it may be alone."""
     first = _read_input(select.args["from_"].this, catalog)
     inputs = [first]
     visible = [Visible(0, column) for column in first.columns]
@@ -86,7 +86,7 @@ def read_scope(select: exp.Select, catalog: Catalog) -> Scope:
             visible = visible + columns
         if (on := join.args.get("on")) is not None:
             conditions.append(on)
-    if len(inputs) < 2:
+    if len(inputs) < 2 and not alone:
         raise ViewError(
             f"a view joins at least two inputs; this one reads only {first.alias}: add JOIN ... ON"
         )

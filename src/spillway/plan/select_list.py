@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import exp
 
 from spillway.errors import ViewError
+from spillway.plan.expression import Literal
+from spillway.plan.join_plan import OutputColumn
+from spillway.plan.lower import Lowering
 from spillway.plan.render import label, quote
 from spillway.plan.resolve import resolve
 from spillway.plan.scope import Scope, suggestion
@@ -20,12 +25,26 @@ class SelectItem:
     node: exp.Expr
 
 
+class Named(Protocol):
+    """A column of the result, as far as its name goes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def node(self) -> exp.Expr: ...
+
+
 def read_select_list(select: exp.Select, scope: Scope) -> tuple[SelectItem, ...]:
     """The result's columns in order; an expression without an alias is named by its own text, as in Spark."""
-    items: list[SelectItem] = []
-    for node in select.expressions:
-        items += _read_item(node, scope)
-    seen: dict[str, SelectItem] = {}
+    items = [item for node in select.expressions for item in read_items(node, scope)]
+    distinct_names(items, scope)
+    return tuple(items)
+
+
+def distinct_names(items: Sequence[Named], scope: Scope) -> None:
+    """Refuse two result columns of one name."""
+    seen: dict[str, Named] = {}
     for item in items:
         if (first := seen.get(item.name.lower())) is not None:
             raise ViewError(
@@ -33,10 +52,20 @@ def read_select_list(select: exp.Select, scope: Scope) -> tuple[SelectItem, ...]
                 f"alias one of them: {label(item.node)} AS {_free_name(item, scope)}"
             )
         seen[item.name.lower()] = item
-    return tuple(items)
 
 
-def _read_item(node: exp.Expr, scope: Scope) -> list[SelectItem]:
+def output_column(item: SelectItem, lowering: Lowering) -> OutputColumn:
+    """The column of the plan's result that a select item stands for."""
+    value = lowering.lower(item.node)
+    if isinstance(value, Literal) and value.type == "void":
+        raise ViewError(
+            f"result column {item.name} is NULL of no type; write CAST(NULL AS string) AS {item.name}"
+        )
+    return OutputColumn(item.name, value)
+
+
+def read_items(node: exp.Expr, scope: Scope) -> list[SelectItem]:
+    """The columns that one part of the select list stands for."""
     star = node.this if isinstance(node, exp.Column) else node
     if isinstance(star, exp.Star):
         if any(star.args.values()):
@@ -69,7 +98,7 @@ def _expand(node: exp.Expr, scope: Scope) -> list[SelectItem]:
     ]
 
 
-def _free_name(item: SelectItem, scope: Scope) -> str:
+def _free_name(item: Named, scope: Scope) -> str:
     column = item.node.find(exp.Column)
     prefix = column.table if column is not None else scope.inputs[0].alias
     return f"{prefix}_{item.name}" if item.name.isidentifier() else f"{prefix}_value"

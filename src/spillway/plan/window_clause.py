@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from spillway.errors import ViewError
 from spillway.plan.dialect import SpillwayDialect
+from spillway.plan.render import quote
 
 _UNITS = {
     "MICROSECOND": 1,
@@ -96,7 +97,24 @@ def _microseconds(tokens: Sequence[Token], text: str) -> int:
     if unit is None:
         known = ", ".join(f"{name}S" for name in _UNITS)
         raise ViewError(f"{text}: unknown unit {tokens[1].text}; known are {known}")
-    microseconds = Decimal(words[0]) * unit
+    return _whole(words[0], unit, text)
+
+
+def interval_us(interval: exp.Interval) -> int:
+    """The microseconds of `INTERVAL 30 SECONDS`, `INTERVAL '1.5' MINUTE` or `INTERVAL '30 seconds'`."""
+    text = quote(interval)
+    unit = interval.args.get("unit")
+    words = f"{interval.this.name} {'' if unit is None else unit.name}".upper().split()
+    if len(words) != 2 or not words[0].replace(".", "", 1).isdecimal():
+        raise ViewError(f"{text} is not one number and one unit; write INTERVAL 30 SECONDS")
+    factor = _UNITS.get(words[1].removesuffix("S"))
+    if factor is None:
+        raise ViewError(f"{text}: unknown unit {words[1]}; known are {', '.join(f'{u}S' for u in _UNITS)}")
+    return _whole(words[0], factor, text)
+
+
+def _whole(number: str, unit: int, text: str) -> int:
+    microseconds = Decimal(number) * unit
     if microseconds != int(microseconds) or not 0 < microseconds < _LONGEST_US:
         raise ViewError(f"{text}: must be a whole number of microseconds, above 0 and below 36000 years")
     return int(microseconds)

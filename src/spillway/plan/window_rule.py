@@ -35,7 +35,7 @@ def read_windows(scope: Scope, columns: StateColumns) -> tuple[Window, ...]:
                 f"{one.alias} {why}, and source {one.source} has no event time; give [sources.{one.source}] "
                 'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
             )
-        ref = columns.add(index, _microseconds(one))
+        ref = columns.add(index, microseconds(one))
         windows.append(Window(ref.column, one.range_us, column.lateness_us))
     return tuple(windows)
 
@@ -59,7 +59,7 @@ def event_time(one: Input) -> exp.Expr:
     return exp.column(one.event_time.name, table=one.alias, quoted=True)
 
 
-def _microseconds(one: Input) -> exp.Expr:
+def microseconds(one: Input) -> exp.Expr:
     """The event time as a whole number, whatever the session's time zone is."""
     assert one.event_time is not None
     column = event_time(one)

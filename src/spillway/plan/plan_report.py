@@ -1,0 +1,60 @@
+"""A plan as JSON-ready values: what `explain --json` prints, and what the text is made from."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class StateColumnReport(TypedDict):
+    """One state column."""
+
+    name: str
+    label: str
+    type: str | None
+
+
+class InputReport(TypedDict):
+    """One input."""
+
+    name: str
+    source: str
+    filter: str | None
+    window: str | None
+    key: list[str]
+    state: list[StateColumnReport]
+
+
+class KeyReport(TypedDict):
+    """One part of the key."""
+
+    terms: list[str]
+    type: str | None
+
+
+class StageReport(TypedDict):
+    """One stage of an epoch."""
+
+    name: str
+    work: str
+
+
+class OutputReport(TypedDict):
+    """One column of the result."""
+
+    name: str
+    value: str
+
+
+class PlanReport(TypedDict):
+    """All of a plan."""
+
+    view: str
+    fingerprint: str
+    operator: str
+    key: list[KeyReport]
+    hash_exact: bool | None
+    partitioning: dict[str, int]
+    inputs: list[InputReport]
+    residual: str | None
+    outputs: list[OutputReport]
+    stages: list[StageReport]
