@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.manager.engine import Files
+from spillway.state.attempt import Place
 from spillway.state.group import group_of
-from spillway.state.operator import HASH_WIRE_COLUMN, JoinOperator
+from spillway.state.operator import HASH_WIRE_COLUMN
 from spillway.state.orders import Orders, Report
-from spillway.state.step import Place, run_step
+from spillway.state.step import StatefulOperator, run_step
 from spillway.state.storage import Storage
 
 
@@ -24,7 +25,7 @@ from spillway.state.storage import Storage
 class LocalCluster:
     """Executes the epochs of one engine in this process."""
 
-    operator: JoinOperator
+    operator: StatefulOperator
     batch: pa.RecordBatch | None = None
     """The input of the epoch, in wire format."""
     batch_rows: int | None = None

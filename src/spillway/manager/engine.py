@@ -18,17 +18,18 @@ from spillway.manager.budget import Budget
 from spillway.manager.change import Change, rotation_ended
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
 from spillway.manager.epoch_entry import epoch_entry
+from spillway.manager.epoch_record import EpochRun, epoch_record
 from spillway.manager.journal import Journal
-from spillway.manager.pending_queue import narrowed, placed_anew
+from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_anew
 from spillway.manager.rotation import RotationManager
 from spillway.manager.spill import SpillManager
 from spillway.model.group_set import GroupSet, all_groups, group_set, union
 from spillway.state.compaction import CompactionLimits, choose_merges
-from spillway.state.expiry import Expiry, advanced, expired_slices, lagging_groups, youngest
-from spillway.state.manifest import Counters, EpochRecord, Manifest
+from spillway.state.expiry import Expiry, expired_slices, lagging_groups
+from spillway.state.manifest import EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
-from spillway.state.operator import JoinOperator
-from spillway.state.orders import CleanupBatch, Limits, Orders, Report, grown
+from spillway.state.orders import CleanupBatch, Limits, Orders, Report
+from spillway.state.step import StatefulOperator
 from spillway.state.storage import Storage
 
 Files = tuple[tuple[str, int, int], ...]
@@ -85,7 +86,7 @@ class Engine:
     def __init__(
         self,
         config: EngineConfig,
-        operator: JoinOperator,
+        operator: StatefulOperator,
         query_id: str,
         storage: Storage,
         sink: ResultSink,
@@ -99,9 +100,12 @@ class Engine:
         self._journal = journal
         self._log = ManifestLog(storage)
         self._spill = SpillManager(config.budget, config.spill, config.spill_share)
+        self._waits = operator.waiting_time is not None
+        """Whether rows wait for the watermark and need all rows before them: no group is ever split."""
         self._rotation = None
-        if config.rotation and config.budget is not None:
-            self._rotation = RotationManager(config.budget, config.spill_share, config.rotation_gap_seconds)
+        if (config.rotation or self._waits) and config.budget is not None:
+            gap = config.rotation_gap_seconds
+            self._rotation = RotationManager(config.budget, config.spill_share, gap, whole=self._waits)
         self._resident: dict[int, int] = {}
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
@@ -143,13 +147,16 @@ class Engine:
 
     @property
     def has_held(self) -> bool:
-        """Whether rows wait for the turn of their group."""
-        return self.manifest.waiting_groups & self.manifest.suspended != 0
+        """Whether rows wait for the turn of their group, or for the watermark to pass them."""
+        manifest = self.manifest
+        entries = (entry for queue in manifest.pending.values() for entry in queue)
+        return any(not e.has_final(manifest.watermark) or e.groups & manifest.suspended for e in entries)
 
     def run_epoch(self, execute: Execute, batch_id: int | None, *, ending: bool = False) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
 
-        At the end of the input the next turn of suspended groups comes as soon as nothing else is pending.
+        At the end of the input the next turn of suspended groups comes as soon as nothing else is pending,
+        and no row waits for the watermark any more.
         """
         if batch_id is not None and batch_id != self.manifest.batch_id + 1:
             raise CheckpointError(
@@ -158,7 +165,7 @@ class Engine:
             )
         if self.has_begun_cleanup:
             raise StateError("the clean-up of a group is half done; finish it before the next epoch")
-        return self._run(execute, batch_id, Cleaning.NONE, forced=ending and not self.has_pending)
+        return self._run(execute, batch_id, Cleaning.NONE, ending=ending)
 
     @property
     def has_cleanup(self) -> bool:
@@ -183,8 +190,10 @@ class Engine:
     def _lagging(self) -> GroupSet:
         return lagging_groups(tuple(self.manifest.runs.values()), self._expiry()) & self.manifest.split_groups
 
-    def _expiry(self) -> Expiry:
-        """What may expire in the next epoch."""
+    def _expiry(self, suspended: GroupSet = 0) -> Expiry:
+        """What may expire in the next epoch, in which these groups are suspended."""
+        if self._waits:
+            return Expiry(self.operator.windows, earliest_to_come(self.manifest, suspended))
         unfinished = self.manifest.unfinished_groups
         keep = self.manifest.spilled_groups | self.manifest.waiting_groups
         keep = all_groups(self.config.groups) if unfinished else keep
@@ -201,15 +210,16 @@ class Engine:
         return self._run(execute, None, cleaning)
 
     def _run(
-        self, execute: Execute, batch_id: int | None, cleaning: Cleaning, *, forced: bool = False
+        self, execute: Execute, batch_id: int | None, cleaning: Cleaning, *, ending: bool = False
     ) -> dict[str, Any]:
         self._deliver()
         clean = cleaning is not Cleaning.NONE
+        forced, ending = ending and not self.has_pending, ending and self._waits
         started, wall = time.perf_counter(), time.time()
         change = Change() if clean else self._decide(forced)
         suspended = change.suspended(self.manifest.suspended)
-        expiry = self._expiry()
-        orders = self._orders(change, suspended, cleaning, expiry)
+        expiry = self._expiry(suspended)
+        orders = self._orders(change, suspended, cleaning, expiry, ending=ending)
         ordered = time.perf_counter()
         reports = sorted(execute(orders), key=lambda report: report.processor)
         if [report.processor for report in reports] != list(range(self.config.processors)):
@@ -220,7 +230,9 @@ class Engine:
             )
         executed = time.perf_counter()
         before = self.manifest
-        record = self._record(orders[0].sequence, batch_id, reports, change, clean=clean)
+        run = EpochRun(orders[0].sequence, self._log.token, batch_id, change, clean, ending)
+        placement = None if before.placement == self._committed_placement else before.placement
+        record = epoch_record(run, before, self.operator.windows, reports, placement)
         if not clean:
             record = replace(record, dropped=self._dropped(expiry, record))
         self.manifest = self._log.commit(before, record)
@@ -281,7 +293,7 @@ class Engine:
         return expired_slices(tuple(manifest.runs.values()), expiry, whole & ~busy)
 
     def _orders(
-        self, change: Change, suspended: GroupSet, cleaning: Cleaning, expiry: Expiry
+        self, change: Change, suspended: GroupSet, cleaning: Cleaning, expiry: Expiry, *, ending: bool
     ) -> list[Orders]:
         config, manifest = self.config, self.manifest
         inputs = len(self.operator.inputs)
@@ -316,62 +328,14 @@ class Engine:
                     cleanup=batches[processor],
                     clean=cleaning is not Cleaning.NONE,
                     expired=expired,
-                    watermark=expiry.watermark,
+                    watermark=manifest.watermark,
                     keep=expiry.keep,
                     suspended=suspended & groups,
                     held=narrowed(manifest.pending.get(processor, ()), suspended),
+                    ending=ending,
                 )
             )
         return orders
-
-    def _record(
-        self,
-        sequence: int,
-        batch_id: int | None,
-        reports: Sequence[Report],
-        change: Change,
-        *,
-        clean: bool,
-    ) -> EpochRecord:
-        results = sum(report.results for report in reports)
-        manifest, windows = self.manifest, self.operator.windows
-        latest = youngest([manifest.latest, *(report.latest for report in reports)], len(windows))
-        return EpochRecord(
-            sequence=sequence,
-            token=self._log.token,
-            batch_id=batch_id,
-            added=tuple(run for report in reports for run in report.added),
-            replaced=tuple(slice_ for report in reports for slice_ in report.replaced),
-            pending={report.processor: report.pending for report in reports},
-            files=tuple(file for report in reports for file in report.files),
-            counters=Counters(
-                input_rows=sum(report.input_rows for report in reports),
-                results_runtime=0 if clean else results,
-                results_cleanup=results if clean else 0,
-                epochs=1,
-                spills=len(change.spills),
-                late_rows=sum(report.late_rows for report in reports),
-                expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
-            ),
-            placement=None
-            if self.manifest.placement == self._committed_placement
-            else self.manifest.placement,
-            spilled=change.spilled,
-            suspended=change.suspended(self.manifest.suspended),
-            grown={} if clean else grown(reports),
-            cursors=tuple(cursor for report in reports for cursor in report.cursors)
-            if clean
-            else self.manifest.cursors,
-            cleaned=union(report.cleaned for report in reports),
-            restored=union(report.restored for report in reports),
-            shrunk={
-                group: (rows, report.expired_bytes.get(group, 0))
-                for report in reports
-                for group, rows in report.expired_rows.items()
-            },
-            latest=latest,
-            watermark=advanced(manifest.watermark, latest, windows),
-        )
 
     def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
         if cleaning is Cleaning.NONE:

@@ -13,6 +13,15 @@ def narrowed(queue: Sequence[Pending], groups: GroupSet) -> tuple[Pending, ...]:
     return tuple(replace(entry, groups=entry.groups & groups) for entry in queue if entry.groups & groups)
 
 
+def earliest_to_come(manifest: Manifest, suspended: GroupSet) -> int | None:
+    """No row is taken in or processed any more that is older, save in suspended groups; None: unknown."""
+    if manifest.watermark is None:
+        return None
+    entries = (entry for queue in manifest.pending.values() for entry in queue)
+    waiting = [e.earliest for e in entries if e.earliest is not None and e.groups & ~suspended]
+    return min([manifest.watermark, *waiting])
+
+
 def placed_anew(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
     """The same state under another placement: pending rows are shared out by the groups they belong to."""
     entries = [entry for queue in manifest.pending.values() for entry in queue]

@@ -38,6 +38,8 @@ class RotationManager:
     share: float = 0.3
     """How much of the memory for state one swap exchanges."""
     gap_seconds: float | None = None
+    whole: bool = False
+    """Groups are suspended whatever their size: an operator that needs all rows of a key splits none."""
     clock: Callable[[], float] = time.monotonic
     _ended: float = field(default=float("-inf"))
     """When the last swap was through."""
@@ -81,6 +83,8 @@ class RotationManager:
             self._ended = self.clock()
 
     def _larger_than_memory(self, manifest: Manifest, groups: GroupSet) -> GroupSet:
+        if self.whole:
+            return 0
         limit = self.budget.state_bytes
         return group_set(group for group in members(groups) if manifest.groups[group].bytes > limit)
 

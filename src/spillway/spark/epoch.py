@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 from spillway.spark.anchor import Anchor
 from spillway.spark.processor import COMMIT_SCHEMA, by_partition
 from spillway.state.group import GROUP_SQL
-from spillway.state.operator import HASH_WIRE_COLUMN, JoinOperator
+from spillway.state.operator import HASH_WIRE_COLUMN
 from spillway.state.orders import Orders, Report
+from spillway.state.step import StatefulOperator
 
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_BATCH_BYTES = 64 << 20
@@ -27,7 +28,7 @@ class SparkEpoch:
     """Executes epochs of one query; `batch` is the wire rows of the epoch, None if there are none."""
 
     spark: SparkSession
-    operator: JoinOperator
+    operator: StatefulOperator
     placement: tuple[int, ...]
     anchor: Anchor | None
     batch: DataFrame | None = None

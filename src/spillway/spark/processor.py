@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark import TaskContext
 
-from spillway.state.operator import JoinOperator
+from spillway.state.attempt import Place
 from spillway.state.orders import Orders
-from spillway.state.step import Place, run_step
+from spillway.state.step import StatefulOperator, run_step
 
 COMMIT_SCHEMA = "processor int, report string"
 _COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
@@ -23,7 +23,7 @@ _COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
 Batches = Iterator[pa.RecordBatch]
 
 
-def by_partition(orders: Sequence[Orders], operator: JoinOperator) -> Callable[[Batches], Batches]:
+def by_partition(orders: Sequence[Orders], operator: StatefulOperator) -> Callable[[Batches], Batches]:
     """For `mapInArrow`, where the number of the partition is the number of the processor."""
 
     def task(batches: Batches) -> Batches:
@@ -34,7 +34,9 @@ def by_partition(orders: Sequence[Orders], operator: JoinOperator) -> Callable[[
     return task
 
 
-def _commit_row(orders: Orders, operator: JoinOperator, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+def _commit_row(
+    orders: Orders, operator: StatefulOperator, batches: Iterable[pa.RecordBatch]
+) -> pa.RecordBatch:
     place = Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
     report = run_step(orders, operator, place, batches)
     for _ in batches:  # Spark reuses only a worker that has read its input to the end

@@ -26,8 +26,7 @@ from spillway.manager.checkpoint import Checkpoint, Identity
 from spillway.manager.engine import Engine, EngineConfig
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.tier_directory import TierDirectory, choose_directory
-from spillway.plan.join_plan import JoinPlan
-from spillway.plan.planner import plan_view
+from spillway.plan.planner import Plan, plan_view
 from spillway.spark.anchor import Anchor, build_anchor
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.query import Listener, Query
@@ -84,7 +83,7 @@ class Session:
         view, sources = parsed.view, parsed.sources
         return self._start(view, sources, parsed.run, parsed.sink, None, listener, stream=False)
 
-    def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[JoinPlan, Wire]:
+    def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:
         """The plan of a view, bound to the sources' types; nothing is started."""
         frames = {
             name: open_source(self.spark, one) if isinstance(one, SourceSpec) else one
@@ -213,7 +212,7 @@ class _Opened:
         self.checkpoint.close()
 
 
-def _identity(plan: JoinPlan, wire: Wire, config: RunConfig) -> Identity:
+def _identity(plan: Plan, wire: Wire, config: RunConfig) -> Identity:
     if not plan.outputs:
         raise ViewError("the view selects nothing; name at least one column")
     return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups)

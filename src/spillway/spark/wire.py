@@ -16,11 +16,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, DoubleType, FloatType, NullType, StructField, StructType
 
 from spillway.errors import ViewError
+from spillway.plan.aggregate_plan import STATISTICS, AggregatePlan
 from spillway.plan.evaluate import result_type
-from spillway.plan.expression import ColumnRef
+from spillway.plan.expression import ColumnRef, Expression
 from spillway.plan.join_plan import InputPlan, JoinPlan
 from spillway.plan.keys import common_key_type, hash_is_exact
+from spillway.plan.planner import Plan
+from spillway.plan.statistic_type import check_order, statistic_type
 from spillway.spark.payload_types import unsupported_part
+from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
 
 
@@ -29,7 +33,7 @@ class Wire:
     """A view bound to Spark: the stream of wire rows, and the operator that reads them."""
 
     stream: DataFrame
-    operator: JoinOperator
+    operator: JoinOperator | AggregateOperator
     schema: pa.Schema
     """The result's schema as the view defines it."""
     state_types: tuple[tuple[str, ...], ...]
@@ -46,8 +50,10 @@ class _Typed:
     columns: tuple[StructField, ...]
 
 
-def bind(plan: JoinPlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
+def bind(plan: Plan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
     """Resolve the plan's expressions against the sources' DataFrames."""
+    if isinstance(plan, AggregatePlan):
+        return _bind_aggregate(plan, sources[plan.input.source], groups)
     typed = [_typed(one, sources[one.source]) for one in plan.inputs]
     key_types = tuple(
         common_key_type(
@@ -115,6 +121,61 @@ def _bound(
     return Wire(stream, operator, schema, types, key_types)
 
 
+def _bind_aggregate(plan: AggregatePlan, source: DataFrame, groups: int) -> Wire:
+    """Keys are always kept: a null key is one too, and no hash of 64 bits is left for it."""
+    typed = _typed(plan.input, source)
+    labels = [label for (label,) in plan.key_labels]
+    key_types = tuple(
+        common_key_type([(label, key.simpleString())]) for label, key in zip(labels, typed.keys, strict=True)
+    )
+    frame, columns = _with_keys(typed, key_types, exact=False, nulls=True)
+    kept, keys = plan.kept, len(key_types)
+    fields = (*columns[:kept], *columns[-keys:], *columns[kept:-keys])
+    slots = _slots([fields])
+    names = _assigned(fields, slots)
+    arrow = to_arrow_schema(StructType(list(fields)), timezone="UTC")
+
+    def moved(value: Expression) -> Expression:
+        """Columns that wait with their row come after the keys."""
+        if isinstance(value, ColumnRef) and value.input == 0 and value.column >= kept:
+            return ColumnRef(0, value.column + keys)
+        return value
+
+    def type_of(ref: ColumnRef) -> pa.DataType:
+        if ref.input == 0:
+            return arrow.field(ref.column).type
+        one = plan.statistics[ref.column]
+        return statistic_type(one.function, None if one.argument is None else arrow.field(one.argument).type)
+
+    for column in plan.order:
+        check_order(plan.column_label(ColumnRef(0, column)), arrow.field(column).type)
+    for number in range(len(plan.statistics)):
+        type_of(ColumnRef(STATISTICS, number))
+    outputs = tuple(moved(output.value) for output in plan.outputs)
+    schema = pa.schema(
+        [
+            pa.field(
+                output.name, type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)
+            )
+            for output, value in zip(plan.outputs, outputs, strict=True)
+        ]
+    )
+    operator = AggregateOperator(
+        inputs=(WireInput(plan.input.name, tuple(field.name for field in fields), names),),
+        outputs=outputs,
+        statistics=plan.statistics,
+        key_columns=tuple(range(kept, kept + keys)),
+        time=plan.time,
+        order=plan.order,
+        kept=kept + keys,
+        lateness_us=plan.lateness_us,
+        groups=groups,
+        result_schema=schema,
+    )
+    types = (tuple(field.dataType.simpleString() for field in fields),)
+    return Wire(_wired(frame, 0, fields, names, slots), operator, schema, types, key_types)
+
+
 def _typed(one: InputPlan, source: DataFrame) -> _Typed:
     try:
         frame = source if one.filter is None else source.where(one.filter)
@@ -137,13 +198,13 @@ def _typed(one: InputPlan, source: DataFrame) -> _Typed:
 
 
 def _with_keys(
-    one: _Typed, key_types: tuple[str, ...], exact: bool
+    one: _Typed, key_types: tuple[str, ...], exact: bool, *, nulls: bool = False
 ) -> tuple[DataFrame, tuple[StructField, ...]]:
-    """Rows whose key is not null, with the key parts in their common type and normal form."""
+    """Rows whose key is not null, or all, with the key parts in their common type and normal form."""
     names = [f"k{part}" for part in range(len(key_types))]
     keys = [_normal(name, type_).alias(name) for name, type_ in zip(names, key_types, strict=True)]
     frame = one.frame.select(*keys, *(field.name for field in one.columns))
-    for name in names:
+    for name in () if nulls else names:
         frame = frame.where(F.col(name).isNotNull())
     frame = frame.withColumn(HASH_WIRE_COLUMN, F.xxhash64(*names))
     kept = () if exact else tuple(frame.schema[name] for name in names)

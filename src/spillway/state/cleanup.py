@@ -29,7 +29,7 @@ from spillway.state.group import flags, group_starts
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import CleanupBatch, Limits
 from spillway.state.probe import chunk, probe
-from spillway.state.results import ResultWriter
+from spillway.state.results import ResultWriter, write_chunk
 from spillway.state.run import Run, map_run
 from spillway.state.segment import Segment, merge
 from spillway.state.storage import Storage
@@ -140,7 +140,7 @@ class CleanupStep:
         found = probe(block, driver, others, operator.groups, operator.key_columns, limits.gather_rows)
         stop = min(found.total, emitted + self.results_left)
         for low in range(emitted, stop, limits.chunk_rows):
-            self.writer.write(chunk(found, low, min(stop, low + limits.chunk_rows)))
+            write_chunk(self.writer, self.operator, chunk(found, low, min(stop, low + limits.chunk_rows)))
         self.results_left -= max(0, stop - emitted)
         done, left = found.position(stop)
         self.rows_left -= done

@@ -85,12 +85,16 @@ def youngest(seen: Sequence[tuple[int | None, ...]], inputs: int) -> tuple[int |
 
 
 def advanced(
-    watermark: int | None, latest: tuple[int | None, ...], windows: tuple[Window, ...]
+    watermark: int | None, latest: tuple[int | None, ...], windows: tuple[Window, ...], *, ended: bool
 ) -> int | None:
-    """The watermark after rows as young as `latest` have come; it never goes back."""
+    """The watermark after rows as young as `latest` have come; it never goes back.
+
+    When the input has ended all rows are final, so whatever came later with such a time would be late.
+    """
     if not windows or None in latest:
         return watermark
-    reached = min(t - window.lateness_us for t, window in zip(latest, windows, strict=True) if t is not None)
+    late = [-1 if ended else window.lateness_us for window in windows]
+    reached = min(t - lateness for t, lateness in zip(latest, late, strict=True) if t is not None)
     return reached if watermark is None else max(watermark, reached)
 
 

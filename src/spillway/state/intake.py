@@ -6,7 +6,7 @@ quota of rows is used up. What is left is parked as it streams by, so a batch of
 bounded memory and is probed in later epochs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from spillway.model.group_set import GroupSet
 from spillway.state.group import Int64Array, flags, group_of
-from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
+from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Operator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.pending import Pending, PendingWriter, read_pending
 from spillway.state.segment import Segment, concat, rows_only, sorted_segment, take
@@ -33,7 +33,7 @@ class Intake:
 
     def __init__(
         self,
-        operator: JoinOperator,
+        operator: Operator,
         limits: Limits,
         storage: Storage,
         queue: tuple[Pending, ...],
@@ -67,10 +67,15 @@ class Intake:
         self._rows_left -= room.taken
         return [_gathered(of_input) for of_input in parts] if room.taken else None
 
+    def segments(self) -> Iterator[list[Segment]]:
+        """All further arriving rows, per input and batch."""
+        while (batch := self._next()) is not None:
+            yield self._split(batch)
+
     def park(self, writers: list[PendingWriter]) -> tuple[Pending, ...]:
         """Write all further arriving rows to pending files; returns what the queue still holds."""
-        while (batch := self._next()) is not None:
-            for writer, rows in zip(writers, self._split(batch), strict=True):
+        for pieces in self.segments():
+            for writer, rows in zip(writers, pieces, strict=True):
                 writer.write(rows)
         return tuple(self._queue)
 

@@ -230,8 +230,9 @@ class Manifest:
 
     @property
     def waiting_groups(self) -> GroupSet:
-        """Groups that may have pending rows."""
-        return union(entry.groups for queue in self.pending.values() for entry in queue)
+        """Groups that may have pending rows whose time has come."""
+        entries = (entry for queue in self.pending.values() for entry in queue)
+        return union(entry.groups for entry in entries if entry.has_final(self.watermark))
 
     @property
     def spilled_groups(self) -> GroupSet:

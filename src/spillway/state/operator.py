@@ -5,6 +5,7 @@ counted); the key columns come last and are there only when equal hashes do not 
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -24,6 +25,26 @@ class WireInput:
     slots: tuple[str, ...]
 
 
+class Operator(Protocol):
+    """What all stateful operators have."""
+
+    @property
+    def inputs(self) -> tuple[WireInput, ...]: ...
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def result_schema(self) -> pa.Schema: ...
+
+    @property
+    def windows(self) -> tuple[Window, ...]: ...
+
+    @property
+    def waiting_time(self) -> int | None:
+        """The column by whose time a row waits until the watermark has passed it; None: no row does."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinOperator:
     inputs: tuple[WireInput, ...]
@@ -34,3 +55,7 @@ class JoinOperator:
     result_schema: pa.Schema
     windows: tuple[Window, ...] = ()
     """One per input, or none at all."""
+
+    @property
+    def waiting_time(self) -> int | None:
+        return None

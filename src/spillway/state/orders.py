@@ -86,6 +86,8 @@ class Orders:
     """Groups whose state is on disk and whose input is parked until their turn comes."""
     held: tuple[Pending, ...] = ()
     """What is parked for them already."""
+    ending: bool = False
+    """Whether the input has ended, so that no row waits for the watermark any more."""
 
 
 @dataclass(frozen=True, slots=True)

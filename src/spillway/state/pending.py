@@ -31,6 +31,8 @@ class Pending:
     groups: GroupSet
     skip: int = 0
     emitted: int = 0
+    earliest: int | None = None
+    """The least event time in the file, if its rows wait for the watermark to pass them."""
 
     @property
     def rows_left(self) -> int:
@@ -40,26 +42,40 @@ class Pending:
         """What is left when `rows` more rows were probed."""
         return replace(self, skip=self.skip + rows, emitted=0)
 
+    def has_final(self, watermark: int | None) -> bool:
+        """Whether rows of it may be taken now."""
+        return self.earliest is None or (watermark is not None and self.earliest < watermark)
+
     def to_json(self) -> list[object]:
         counts = [self.input, self.rows, self.bytes, self.crc32, self.skip, self.emitted]
-        return [self.name, to_hex(self.groups), *counts]
+        return [self.name, to_hex(self.groups), *counts, *([] if self.earliest is None else [self.earliest])]
 
     @staticmethod
     def from_json(fields: list[object]) -> "Pending":
         name, groups, *counts = fields
-        input_, rows, size, checksum, skip, emitted = (int(str(count)) for count in counts)
-        return Pending(str(name), input_, rows, size, checksum, from_hex(str(groups)), skip, emitted)
+        input_, rows, size, checksum, skip, emitted, *earliest = (int(str(count)) for count in counts)
+        where = (skip, emitted, *earliest)
+        return Pending(str(name), input_, rows, size, checksum, from_hex(str(groups)), *where)
 
 
 class PendingWriter:
     """Parks rows of one input in files of bounded size, so that any amount passes through little memory."""
 
-    def __init__(self, storage: Storage, stem: str, input_: int, groups: GroupSet, file_bytes: int) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        stem: str,
+        input_: int,
+        groups: GroupSet,
+        file_bytes: int,
+        time: int | None = None,
+    ) -> None:
         self._storage = storage
         self._stem = stem
         self._input = input_
         self._groups = groups
         self._file_bytes = file_bytes
+        self._time = time
         self._buffered: list[Segment] = []
         self._buffered_bytes = 0
         self._written: list[Pending] = []
@@ -86,7 +102,10 @@ class PendingWriter:
         name = f"{self._stem}-{self._input}-{len(self._written)}.pending"
         buffer = encode(rows, {"pending": name}, "lz4")
         self._storage.write(name, buffer)
-        self._written.append(Pending(name, self._input, rows.rows, buffer.size, crc32(buffer), self._groups))
+        earliest = None if self._time is None else int(rows.columns.column(self._time).to_numpy().min())
+        self._written.append(
+            Pending(name, self._input, rows.rows, buffer.size, crc32(buffer), self._groups, earliest=earliest)
+        )
         self._buffered, self._buffered_bytes = [], 0
 
 

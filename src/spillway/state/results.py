@@ -4,22 +4,23 @@ The file is opened at the first result and lies under an attempt-specific name i
 nobody sees it before its epoch is committed.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.plan.evaluate import evaluate
-from spillway.plan.expression import ColumnRef
+from spillway.plan.evaluate import Columns, evaluate
+from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.group import Int64Array, group_of
-from spillway.state.operator import JoinOperator
+from spillway.state.operator import JoinOperator, Operator
 from spillway.state.probe import Chunk, verify
 from spillway.state.storage import Storage
 
 
 class ResultWriter:
-    def __init__(self, operator: JoinOperator, staging: str | None, name: str, compression: str) -> None:
+    def __init__(self, operator: Operator, staging: str | None, name: str, compression: str) -> None:
         self._operator = operator
         self._storage = None if staging is None else Storage(staging)
         self._name = name
@@ -29,19 +30,13 @@ class ResultWriter:
         self.rows = 0
         self.group_results: Int64Array = np.zeros(operator.groups, dtype=np.int64)
 
-    def write(self, chunk: Chunk) -> None:
-        operator = self._operator
-        if chunk.combinations.collisions:
-            chunk = verify(chunk, operator.key_columns)
-        if operator.residual is not None and chunk.rows:
-            chunk = chunk.filter(evaluate(operator.residual, _columns(chunk), chunk.rows))
-        if not chunk.rows:
-            return
-        self.rows += chunk.rows
-        groups = group_of(chunk.hashes(), operator.groups)
-        self.group_results += np.bincount(groups, minlength=operator.groups)
+    def write_rows(self, hashes: Int64Array, outputs: Sequence[Expression], columns: Columns) -> None:
+        """Write the outputs for some rows, whose columns `columns` gives; hashes count them by group."""
+        self.rows += len(hashes)
+        groups = group_of(hashes, self._operator.groups)
+        self.group_results += np.bincount(groups, minlength=self._operator.groups)
         if self._storage is not None:
-            self._parquet(self._storage).write_batch(self._batch(chunk))
+            self._parquet(self._storage).write_batch(self._batch(len(hashes), outputs, columns))
 
     def close(self) -> tuple[tuple[str, int, int], ...]:
         """Finish the file: its name, rows and bytes, or nothing when there were no results.
@@ -57,11 +52,10 @@ class ResultWriter:
         self._file.close()
         return ((self._name, self.rows, size),)
 
-    def _batch(self, chunk: Chunk) -> pa.RecordBatch:
-        columns = _columns(chunk)
+    def _batch(self, rows: int, outputs: Sequence[Expression], columns: Columns) -> pa.RecordBatch:
         arrays = []
-        for value, field in zip(self._operator.outputs, self._operator.result_schema, strict=True):
-            array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, chunk.rows)
+        for value, field in zip(outputs, self._operator.result_schema, strict=True):
+            array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows)
             arrays.append(array if array.type == field.type else array.cast(field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._operator.result_schema)
 
@@ -78,5 +72,15 @@ class ResultWriter:
         return self._writer
 
 
-def _columns(chunk: Chunk) -> Any:
+def write_chunk(writer: ResultWriter, operator: JoinOperator, chunk: Chunk) -> None:
+    """Write the results of a join that are really ones: keys equal, residual predicate true."""
+    if chunk.combinations.collisions:
+        chunk = verify(chunk, operator.key_columns)
+    if operator.residual is not None and chunk.rows:
+        chunk = chunk.filter(evaluate(operator.residual, _columns(chunk), chunk.rows))
+    if chunk.rows:
+        writer.write_rows(chunk.hashes(), operator.outputs, _columns(chunk))
+
+
+def _columns(chunk: Chunk) -> Columns:
     return lambda ref: chunk.column(ref.input, ref.column)

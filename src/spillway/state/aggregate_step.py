@@ -1,0 +1,185 @@
+"""One processor's part of one epoch of a grouped windowed aggregate: final rows with their statistics.
+
+A row is final when its event time is below the watermark: no row can come any more that is in its frame or
+before it in order. Rows that are not final wait as pending. All final rows of a group are taken together, and
+whatever comes later for the group is younger, so a key's rows are processed in their order.
+State has the rows whose results are out and that frames of later rows may reach.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from spillway.plan.aggregate_plan import STATISTICS
+from spillway.plan.expression import ColumnRef
+from spillway.state.aggregate_operator import AggregateOperator
+from spillway.state.attempt import Attempt, Clock
+from spillway.state.final_rows import FinalRows
+from spillway.state.frames import OrderedRows, ordered_rows
+from spillway.state.group import Int64Array, cut, group_of
+from spillway.state.intake import Intake
+from spillway.state.orders import Report
+from spillway.state.pending import Pending, PendingWriter, read_pending
+from spillway.state.segment import Segment, concat, take
+from spillway.state.statistics import statistics_of
+
+
+@dataclass(slots=True)
+class AggregateStep(Attempt[AggregateOperator]):
+    processed_rows: int = 0
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
+        busy = time.process_time()
+        orders = self.orders
+        self._prepare()
+        if orders.clean:  # no group is ever split, so there is nothing to clean up
+            return replace(self._report(busy, ()), pending=(*orders.pending, *orders.held))
+        reached = [e.earliest for e in orders.pending if e.earliest is not None]
+        if orders.watermark is not None:
+            self.expiry = replace(self.expiry, watermark=min([orders.watermark, *reached]))
+        self._open()
+        held = self._held()
+        intake = Intake(self.operator, orders.limits, self.storage, (), batches, orders.watermark, held)
+        early = self._pending_writer("early", 0)
+        waiting = self._rounds(intake, early)
+        with Clock(self.seconds, "park"):
+            waiting += [*early.close(), *orders.held, *(held.close() if held is not None else ())]
+        with Clock(self.seconds, "write"):
+            files = self.writer.close()
+            self._sample()
+        return replace(
+            self._changes(busy, files, intake), pending=tuple(waiting), probed_rows=self.processed_rows
+        )
+
+    def _rounds(self, intake: Intake, early: PendingWriter) -> list[Pending]:
+        """Process the final rows, as many groups at a time as memory allows; returns what is left to wait."""
+        orders, limits = self.orders, self.orders.limits
+        ripe = [entry for entry in orders.pending if orders.ending or entry.has_final(orders.watermark)]
+        waiting = [entry for entry in orders.pending if entry not in ripe]
+        rows_left = min(limits.rows, limits.results)
+        for number in range(self.operator.groups):
+            with Clock(self.seconds, "receive"):
+                others = self._pending_writer(f"rest{number}", 0)
+                final = FinalRows(self.operator.groups, rows_left, limits.round_bytes, others)
+                for entry in ripe:
+                    _, rows = read_pending(self.storage, entry, self.operator.groups, entry.rows)
+                    final.add(self._final(rows, early))
+                for (rows,) in intake.segments():
+                    final.add(self._final(rows, early))
+                ripe = others.close()
+                delta = final.gathered()
+                self._sample()
+            if delta is not None:
+                with Clock(self.seconds, "compute"):
+                    self._compute(delta, f"{number:04d}")
+                self.processed_rows += delta.rows
+                rows_left -= delta.rows
+            if not ripe or rows_left <= 0 or not self._has_room():
+                break
+        return [*ripe, *waiting]
+
+    def _final(self, rows: Segment, early: PendingWriter) -> Segment:
+        """The final ones of the rows; the others are parked."""
+        if self.orders.ending or not rows.rows:
+            return rows
+        watermark = self.orders.watermark
+        times = self._times(rows)
+        final = times < watermark if watermark is not None else np.zeros(rows.rows, dtype=np.bool_)
+        if final.all():
+            return rows
+        early.write(_chosen(rows, np.flatnonzero(~final)))
+        return _chosen(rows, np.flatnonzero(final))
+
+    def _compute(self, delta: Segment, label: str) -> None:
+        operator, limits = self.operator, self.orders.limits
+        tail = self._tail(delta)
+        columns = concat([tail.columns, delta.columns.select(list(range(operator.kept)))])
+        ordered = self._ordered(np.concatenate([tail.hashes, delta.hashes]), columns)
+        at = np.flatnonzero(ordered.rows >= tail.rows)
+        statistics = statistics_of(operator.statistics, columns, ordered, at)
+        rows = _chosen(delta, ordered.rows[at] - tail.rows)
+        self._sample()
+        for start in range(0, rows.rows, limits.chunk_rows):
+            size = min(limits.chunk_rows, rows.rows - start)
+            piece = rows.columns.slice(start, size)
+            found = [one.slice(start, size) for one in statistics]
+            self.writer.write_rows(
+                rows.hashes[start : start + size],
+                operator.outputs,
+                partial(_column, piece, found),
+            )
+            self._sample()
+        stays = self._needed(ordered, self.orders.watermark)[at]
+        self._keep(_chosen(rows, np.flatnonzero(stays)), label)
+
+    def _keep(self, rows: Segment, label: str) -> None:
+        """Rows whose results are out become state."""
+        if not rows.rows:
+            return
+        kept = Segment(rows.hashes, rows.columns.select(list(range(self.operator.kept))))
+        sequence = self.orders.sequence
+        _, image = self._write_run(label, 0, kept, sequence, sequence)
+        self.state[0] = [*self.state[0], image]
+        self._note_grown(kept)
+
+    def _tail(self, delta: Segment) -> Segment:
+        """The state rows of the keys of the delta, as far as its frames may reach them."""
+        groups, operator = self.operator.groups, self.operator
+        needles = np.unique(delta.hashes)
+        since = None if operator.kept_rows else operator.needed_since(int(self._times(delta).min()))
+        parts = []
+        for segment in self.state[0]:
+            low = np.searchsorted(segment.hashes, needles, side="left")
+            rows = _expand(low, np.searchsorted(segment.hashes, needles, side="right") - low)
+            if segment.live is not None:
+                rows = rows[segment.live[group_of(segment.hashes[rows], groups)]]
+            if since is not None:
+                rows = rows[self._times(segment)[rows] >= since]
+            if len(rows):
+                parts.append(_chosen(segment, rows))
+        if not parts:
+            nothing = delta.columns.select(list(range(operator.kept))).slice(0, 0)
+            return Segment(np.empty(0, dtype=np.int64), nothing)
+        return Segment(
+            np.concatenate([part.hashes for part in parts]), concat([part.columns for part in parts])
+        )
+
+    def _in_window(self, number: int, rows: Segment) -> Segment:  # noqa: ARG002 - one input
+        """The rows of a merge that later frames may reach, in the order of their keys."""
+        if not rows.rows:
+            return rows
+        ordered = self._ordered(rows.hashes, rows.columns)
+        left = _chosen(rows, ordered.rows[self._needed(ordered, self.expiry.watermark)])
+        groups = self.operator.groups
+        if left.rows < rows.rows:
+            self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
+        return left
+
+    def _needed(self, ordered: OrderedRows, earliest: int | None) -> np.typing.NDArray[np.bool_]:
+        """Which rows later ones may reach, when none of them is earlier than this."""
+        return ordered.needed(self.operator.kept_rows, self.operator.needed_since(earliest))
+
+    def _ordered(self, hashes: Int64Array, columns: pa.RecordBatch) -> OrderedRows:
+        operator = self.operator
+        return ordered_rows(hashes, columns, operator.key_columns, operator.time, operator.order)
+
+    def _times(self, rows: Segment) -> Int64Array:
+        return np.asarray(rows.columns.column(self.operator.time).to_numpy(), dtype=np.int64)
+
+
+def _column(rows: pa.RecordBatch, statistics: list[pa.Array], ref: ColumnRef) -> pa.Array:
+    return statistics[ref.column] if ref.input == STATISTICS else rows.column(ref.column)
+
+
+def _chosen(segment: Segment, rows: Int64Array) -> Segment:
+    return Segment(segment.hashes[rows], take(segment.columns, rows))
+
+
+def _expand(starts: Int64Array, counts: Int64Array) -> Int64Array:
+    """starts[0], starts[0] + 1, ... (counts[0] of them), starts[1], ..."""
+    offsets = np.cumsum(counts) - counts
+    return np.repeat(starts - offsets, counts) + np.arange(int(counts.sum()))

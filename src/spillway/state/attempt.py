@@ -1,0 +1,243 @@
+"""One attempt of one processor's part of one epoch, as far as all operators share it.
+
+Freeing, loading, expiring and merging state; runs, pending files and the report. What an operator makes of
+its input is in a subclass: `step` for joins, `aggregate_step` for statistics.
+
+Invariant: an attempt only creates files under names of its own and changes nothing that exists, so a step may
+be run any number of times; only the attempt whose report is committed counts.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from spillway.model.group_set import GroupSet
+from spillway.state.expiry import Expiry
+from spillway.state.group import Int64Array, cut, present
+from spillway.state.intake import Held, Intake
+from spillway.state.memory_tier import MemoryTier
+from spillway.state.operator import Operator
+from spillway.state.orders import NO_BOUND, Orders, Report
+from spillway.state.pending import PendingWriter
+from spillway.state.results import ResultWriter
+from spillway.state.run import Run, write_run
+from spillway.state.segment import Segment, merge
+from spillway.state.storage import Storage
+
+OperatorT = TypeVar("OperatorT", bound=Operator)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attempt runs; `attempt` makes its file names its own."""
+
+    host: str
+    executor: str
+    attempt: str
+
+
+@dataclass(slots=True)
+class Attempt(Generic[OperatorT]):
+    orders: Orders
+    operator: OperatorT
+    place: Place
+    storage: Storage = field(init=False)
+    tier: MemoryTier = field(init=False)
+    writer: ResultWriter = field(init=False)
+    state: list[list[Segment]] = field(init=False)
+    """Old state per input, oldest segment first."""
+    group_rows: Int64Array = field(init=False)
+    group_bytes: np.typing.NDArray[np.float64] = field(init=False)
+    expiry: Expiry = field(init=False)
+    expired_rows: Int64Array = field(init=False)
+    expired_bytes: np.typing.NDArray[np.float64] = field(init=False)
+    added: list[Run] = field(default_factory=list)
+    replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
+    loaded_bytes: int = 0
+    freed_bytes: int = 0
+    peak_bytes: int = 0
+    allocated_before: int = 0
+    """What Arrow had allocated before this step."""
+    held_bytes: int = 0
+    """The batch that arrived last, which Arrow did not allocate."""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def _prepare(self) -> None:
+        orders, operator = self.orders, self.operator
+        self.allocated_before = pa.total_allocated_bytes()
+        self.storage = Storage(orders.state)
+        self.tier = MemoryTier(orders.tier, operator.groups)
+        self.writer = ResultWriter(operator, orders.staging, self._name("parquet"), orders.result_compression)
+        self.group_rows = np.zeros(operator.groups, dtype=np.int64)
+        self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
+        self.expiry = Expiry(operator.windows, orders.watermark, orders.keep)
+        self.expired_rows = np.zeros(operator.groups, dtype=np.int64)
+        self.expired_bytes = np.zeros(operator.groups, dtype=np.float64)
+        with Clock(self.seconds, "free"):
+            self.freed_bytes = self.tier.free(orders.free) if orders.free else 0
+
+    def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
+        """The report of an epoch that took in input."""
+        return replace(
+            self._report(busy, files),
+            added=tuple(self.added),
+            replaced=tuple(self.replaced),
+            input_rows=intake.input_rows,
+            group_rows=nonzero(self.group_rows),
+            group_bytes=nonzero(self.group_bytes.astype(np.int64)),
+            latest=tuple(intake.latest),
+            late_rows=intake.late_rows,
+            expired_rows=nonzero(self.expired_rows),
+            expired_bytes=nonzero(self.expired_bytes.astype(np.int64)),
+        )
+
+    def _report(self, busy: float, files: tuple[tuple[str, int, int], ...]) -> Report:
+        return Report(
+            processor=self.orders.processor,
+            host=self.place.host,
+            executor=self.place.executor,
+            added=(),
+            replaced=(),
+            pending=(),
+            files=files,
+            input_rows=0,
+            probed_rows=0,
+            results=self.writer.rows,
+            resident_bytes=self.tier.resident_bytes(),
+            loaded_bytes=self.loaded_bytes,
+            busy_seconds=time.process_time() - busy,
+            seconds=self.seconds,
+            group_results=nonzero(self.writer.group_results),
+            freed_bytes=self.freed_bytes,
+            peak_bytes=self.peak_bytes,
+        )
+
+    def _sample(self) -> None:
+        """Note the memory of now: images, the arriving batch, and what Arrow has allocated besides."""
+        allocated = pa.total_allocated_bytes() - self.allocated_before
+        now = self.tier.resident_bytes() + self.held_bytes + allocated
+        self.peak_bytes = max(self.peak_bytes, now)
+
+    def _open(self) -> None:
+        orders, operator = self.orders, self.operator
+        with Clock(self.seconds, "load"):
+            self.tier.keep_only(orders.runs)
+            segments: dict[str, list[Segment]] = {}
+            for run in orders.runs:
+                segments[run.name], loaded = self.tier.load(self.storage, run, run.live)
+                self.loaded_bytes += loaded
+        with Clock(self.seconds, "merge"):
+            self._expire(segments)
+            runs = self._merge(segments)
+        self.state = [
+            [segment for run in runs if run.input == number for segment in segments[run.name]]
+            for number in range(len(operator.inputs))
+        ]
+
+    def _expire(self, segments: dict[str, list[Segment]]) -> None:
+        """Give up the runs that are too old as a whole."""
+        for run in self.orders.runs:
+            if run.name in self.orders.expired:
+                for segment in segments.pop(run.name):
+                    sizes = np.diff(cut(segment.hashes, self.operator.groups))
+                    live = sizes if segment.live is None else sizes * segment.live
+                    self._note_expired(live, segment)
+                self.replaced.append((run.name, run.live))
+                self.tier.discard(run)
+
+    def _note_expired(self, rows: Int64Array, of: Segment) -> None:
+        self.expired_rows += rows
+        self.expired_bytes += rows * (of.nbytes / max(1, of.rows))
+
+    def _merge(self, segments: dict[str, list[Segment]]) -> list[Run]:
+        """Carry out the ordered merges; returns the runs that make up the state now, oldest first."""
+        runs = {run.name: run for run in self.orders.runs if run.name in segments}
+        for number, names in enumerate(self.orders.merges):
+            old = [runs.pop(name) for name in names]
+            merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
+            merged = self._in_window(old[0].input, merged)
+            self._sample()
+            if merged.rows:
+                first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
+                run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
+                self._sample()
+                runs[run.name] = run
+                segments[run.name] = [segment]
+            self.replaced.extend((one.name, one.live) for one in old)
+            for one in old:
+                del segments[one.name]
+                self.tier.discard(one)
+        return sorted(runs.values(), key=lambda run: run.first_epoch)
+
+    def _in_window(self, number: int, rows: Segment) -> Segment:
+        """The rows that have not expired."""
+        groups = self.operator.groups
+        left = self.expiry.left(number, rows, groups)
+        if left.rows < rows.rows:
+            self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
+        return left
+
+    def _note_grown(self, rows: Segment) -> None:
+        """Count rows that became state."""
+        counts = np.diff(cut(rows.hashes, self.operator.groups))
+        self.group_rows += counts
+        self.group_bytes += counts * (rows.nbytes / rows.rows)
+
+    def _has_room(self) -> bool:
+        limit = self.orders.limits.state_bytes
+        return limit >= NO_BOUND or self.tier.resident_bytes() < limit
+
+    def _write_run(
+        self, label: str, number: int, segment: Segment, first_epoch: int, last_epoch: int
+    ) -> tuple[Run, Segment]:
+        name = "runs/" + self._name(f"{label}.run")
+        size, checksum = write_run(self.storage, name, segment, self.orders.run_compression)
+        live = present(segment.hashes, self.operator.groups)
+        times = self.expiry.times(number, segment)
+        run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live, times=times)
+        self.added.append(run)
+        return run, self.tier.store(run, segment, live)
+
+    def _held(self) -> Held | None:
+        orders = self.orders
+        if not orders.suspended:
+            return None
+        inputs = range(len(self.operator.inputs))
+        writers = [self._pending_writer("held", number, orders.suspended) for number in inputs]
+        return Held(orders.suspended, self.operator.groups, writers)
+
+    def _pending_writer(self, label: str, number: int, groups: GroupSet | None = None) -> PendingWriter:
+        return PendingWriter(
+            self.storage,
+            "pending/" + self._name(label),
+            number,
+            self.orders.groups & ~self.orders.suspended if groups is None else groups,
+            self.orders.limits.pending_bytes,
+            self.operator.waiting_time,
+        )
+
+    def _name(self, suffix: str) -> str:
+        """A file name that no other attempt of this or any other step uses."""
+        return f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.place.attempt}-{suffix}"
+
+
+def nonzero(counts: np.typing.NDArray[np.int64]) -> dict[int, int]:
+    return {int(group): int(counts[group]) for group in np.flatnonzero(counts)}
+
+
+class Clock:
+    """Adds the time of a block to a phase."""
+
+    def __init__(self, seconds: dict[str, float], phase: str) -> None:
+        self._seconds = seconds
+        self._phase = phase
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.perf_counter() - self._start
+        self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + elapsed

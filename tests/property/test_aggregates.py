@@ -1,0 +1,292 @@
+"""Statistics over a stream: any history of late and early rows, limits, turns and restarts gives DuckDB's."""
+
+import shutil
+from collections.abc import Callable
+from math import isclose
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.manager.budget import Budget
+from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.journal import Journal
+from spillway.manager.rotation import Swap
+from spillway.model.group_set import group_set
+from spillway.model.statistic import Frame, Statistic
+from spillway.plan.expression import ColumnRef
+from spillway.plan.statistic_type import statistic_type
+from spillway.state.aggregate_operator import AggregateOperator
+from spillway.state.compaction import CompactionLimits
+from spillway.state.manifest import Manifest
+from spillway.state.operator import WireInput
+from spillway.state.orders import Limits
+from spillway.state.storage import Storage
+from spillway.testing import ListSink, LocalCluster
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+STEP_US = 10
+"""How far event time moves from batch to batch."""
+NAMES = ("ts", "id", "x", "k", "note")
+KEPT = 4
+"""State does without the note."""
+Row = tuple[int, int, int | None, int | None, str]
+FRAMES = [Frame("rows", n) for n in (0, 2, 5)] + [Frame("range", n) for n in (0, 12, 40)]
+
+
+class ScriptedSwaps:
+    """Suspends and resumes scripted groups before each epoch."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+
+    def decide(
+        self, manifest: Manifest, victims: object, resident: dict[int, int], *, forced: bool
+    ) -> tuple[list[Swap], list[Any]]:
+        if forced:
+            back = manifest.suspended & manifest.waiting_groups
+            return [Swap(0, 0, back & -back, 1, 1, "forced")], []
+        chosen = self.script.pop() if self.script else 0
+        there = group_set(g for g, state in manifest.groups.items() if state.rows)
+        out, back = chosen & there & ~manifest.suspended, chosen & manifest.suspended
+        return ([Swap(0, out, back, 1, 1, "scripted")] if out or back else []), []
+
+    def observe(self, epoch: int, swaps: object, seconds: float) -> None:
+        pass
+
+
+def operator(statistics: tuple[Statistic, ...], lateness_us: int, groups: int) -> AggregateOperator:
+    types = [statistic_type(one.function, pa.int64()) for one in statistics]
+    fields = [("id", pa.int64()), ("note", pa.string()), *((f"a{n}", kind) for n, kind in enumerate(types))]
+    return AggregateOperator(
+        inputs=(WireInput("s", NAMES, tuple(f"s{n}" for n in range(len(NAMES)))),),
+        outputs=(ColumnRef(0, 1), ColumnRef(0, 4), *(ColumnRef(1, n) for n in range(len(types)))),
+        statistics=statistics,
+        key_columns=(3,),
+        time=0,
+        order=(1,),
+        kept=KEPT,
+        lateness_us=lateness_us,
+        groups=groups,
+        result_schema=pa.schema(fields),
+    )
+
+
+def table(rows: list[Row]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(NAMES)
+    types = [pa.int64()] * KEPT + [pa.string()]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.table(arrays, names=list(NAMES))
+
+
+def wire(rows: list[Row], collide: int) -> pa.RecordBatch:
+    """Keys equal modulo `collide` share their hash."""
+    keys = np.array([-1 if row[3] is None else row[3] for row in rows])
+    hashes = ((keys % collide).astype(np.uint64) * MIX).view(np.int64)
+    columns = table(rows).combine_chunks().to_batches()[0].columns
+    tags = pa.array(np.zeros(len(rows), dtype=np.int8))
+    names = ["t", "h", *(f"s{n}" for n in range(len(NAMES)))]
+    return pa.RecordBatch.from_arrays([tags, pa.array(hashes), *columns], names=names)
+
+
+def by_definition(statistics: tuple[Statistic, ...], rows: list[Row]) -> dict[int, tuple[Any, ...]]:
+    """DuckDB's answer over the rows that were not late."""
+    calls = []
+    for one in statistics:
+        call = f"{one.function}({'*' if one.argument is None else NAMES[one.argument]})"
+        order = "ts, id" if one.frame.kind == "rows" else "ts"
+        frame = f"{one.frame.kind} BETWEEN {one.frame.preceding} PRECEDING AND CURRENT ROW"
+        calls.append(f"{call} OVER (PARTITION BY k ORDER BY {order} {frame})")
+    with duckdb.connect() as database:
+        database.register("s", table(rows))
+        answer = database.sql(f"SELECT id, note, {', '.join(calls)} FROM s").fetchall()
+    return {row[0]: row[1:] for row in answer}
+
+
+def assert_same(found: list[tuple[Any, ...]], wanted: dict[int, tuple[Any, ...]]) -> None:
+    assert sorted(row[0] for row in found) == sorted(wanted)
+    for id_, *values in found:
+        for mine, theirs in zip(values, wanted[id_], strict=True):
+            close = isinstance(mine, float) and isinstance(theirs, float)
+            same = isclose(mine, theirs, rel_tol=1e-9, abs_tol=1e-9) if close else mine == theirs
+            assert same, (id_, values, wanted[id_])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> dict[str, Any]:
+    chance = Random(draw(st.integers(0, 1 << 32)))
+    back = draw(st.sampled_from([3, 12, 25]))
+    keys = draw(st.sampled_from([1, 2, 6]))
+    functions = ("count", "sum", "avg", "min", "max", "stddev")
+    frames = draw(st.sampled_from([FRAMES, FRAMES[:3], FRAMES[3:], FRAMES[4:5]]))
+
+    def row(id_: int, epoch: int) -> Row:
+        time = epoch * STEP_US + chance.randint(-back, 12)
+        value = None if chance.random() < 0.2 else chance.randint(-9, 99)
+        return time, id_, value, chance.choice([*range(keys), None]), f"n{id_}"
+
+    ids = iter(range(10_000))
+    return {
+        "statistics": (
+            Statistic("count", None, chance.choice(frames)),
+            *(Statistic(f, 2, chance.choice(frames)) for f in chance.sample(functions, 3)),  # type: ignore[arg-type]
+        ),
+        "lateness": draw(st.sampled_from([0, 7, 20])),
+        "epochs": [
+            [row(next(ids), epoch) for _ in range(chance.choice([0, 5, 10, 16]))]
+            for epoch in range(draw(st.integers(0, 9)))
+        ],
+        "groups": draw(st.sampled_from([1, 3, 8])),
+        "processors": draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)),
+        "collide": draw(st.sampled_from([2, 1000])),
+        "limits": Limits(
+            rows=draw(st.sampled_from([1, 8, 1000])),
+            results=draw(st.sampled_from([3, 1000])),
+            chunk_rows=draw(st.sampled_from([3, 1000])),
+            round_bytes=draw(st.sampled_from([300, 1 << 40, 1 << 40])),
+            pending_bytes=draw(st.sampled_from([200, 1 << 20])),
+            state_bytes=draw(st.sampled_from([9000, 1 << 62])),
+        ),
+        "fanout": draw(st.integers(2, 4)),
+        "swaps": draw(st.one_of(st.none(), st.lists(st.integers(0, 255), max_size=14))),
+        "forget": draw(st.booleans()),
+    }
+
+
+@given(histories())
+def test_every_history_gives_the_statistics_by_definition(
+    quick_directory: Callable[[], Path], history: dict[str, Any]
+) -> None:
+    directory = quick_directory()
+    try:
+        check(history, directory)
+    finally:
+        shutil.rmtree(directory)
+
+
+def check(history: dict[str, Any], directory: Path) -> None:
+    plan = operator(history["statistics"], history["lateness"], history["groups"])
+    sink = ListSink(str(directory / "staging"))
+    swaps = None if history["swaps"] is None else ScriptedSwaps(list(history["swaps"]))
+    sizes = [min(size, history["groups"]) for size in history["processors"]]
+    epochs = history["epochs"]
+    in_time: list[Row] = []
+    latest: int | None = None
+    watermark: int | None = None
+    batch_id = 0
+    for restart, processors in enumerate(sizes):
+        config = EngineConfig(
+            processors=processors,
+            groups=history["groups"],
+            tier=str(directory / "tier"),
+            limits=history["limits"],
+            compaction=CompactionLimits(fanout=history["fanout"]),
+        )
+        engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+        engine._rotation = swaps  # type: ignore[assignment]
+        while batch_id < (restart + 1) * len(epochs) // len(sizes):
+            rows = epochs[batch_id]
+            in_time += [row for row in rows if watermark is None or row[0] >= watermark]
+            batch = wire(rows, history["collide"]) if rows else None
+            engine.run_epoch(LocalCluster(plan, batch), batch_id)
+            batch_id += 1
+            latest = max([row[0] for row in rows] + ([] if latest is None else [latest]), default=None)
+            if latest is not None:
+                watermark = latest - history["lateness"]
+            assert engine.manifest.watermark == watermark
+            while engine.has_pending:
+                engine.run_epoch(LocalCluster(plan), None)
+            if swaps is None:
+                final = [row[1] for row in in_time if watermark is not None and row[0] < watermark]
+                assert sorted(row[0] for row in sink.rows()) == sorted(final)
+            if history["forget"]:
+                shutil.rmtree(directory / "tier", ignore_errors=True)
+    while engine.has_pending or engine.has_held:
+        engine.run_epoch(LocalCluster(plan), None, ending=True)
+    assert_same(sink.rows(), by_definition(history["statistics"], in_time))
+    assert engine.manifest.counters.late_rows == sum(map(len, epochs)) - len(in_time)
+    assert engine.manifest.pending_rows == 0
+    assert not engine.has_cleanup
+
+
+def stream(chance: np.random.Generator, batch_id: int, size: int, keys: int) -> list[Row]:
+    """Rows of one batch, out of order by up to a batch."""
+    times = batch_id * 1_000 + chance.integers(-1_000, 1_000, size)
+    values, of = chance.integers(-50, 50, size), chance.integers(0, keys, size)
+    return [
+        (int(time), batch_id * size + n, int(value), int(key), "x" * 100)
+        for n, (time, value, key) in enumerate(zip(times, values, of, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("frame", [Frame("rows", 9), Frame("range", 3_000)])
+def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Frame) -> None:
+    statistics = (Statistic("sum", 2, frame), Statistic("count", None, frame))
+    plan = operator(statistics, 1_000, 8)
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(2, 8, str(tmp_path / "tier"))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    chance = np.random.default_rng(3)
+    rows = [stream(chance, batch_id, 100, 5) for batch_id in range(60)]
+    held = []
+    for batch_id, batch in enumerate(rows):
+        engine.run_epoch(LocalCluster(plan, wire(batch, 1000)), batch_id)
+        while engine.has_pending:
+            engine.run_epoch(LocalCluster(plan), None)
+        held.append(sum(state.rows for state in engine.manifest.groups.values()))
+    assert max(held[30:]) < 1_500
+    assert engine.manifest.counters.late_rows == 0
+    assert engine.manifest.counters.expired_rows > 1_000
+    while engine.has_held:
+        engine.run_epoch(LocalCluster(plan), None, ending=True)
+    assert_same(sink.rows(), by_definition(statistics, [row for batch in rows for row in batch]))
+
+
+def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
+    statistics = (Statistic("max", 2, Frame("rows", 20)), Statistic("avg", 2, Frame("range", 100_000)))
+    plan = operator(statistics, 1_000, 16)
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(4 << 20))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    chance = np.random.default_rng(4)
+    rows = [stream(chance, batch_id, 12_000, 4_000) for batch_id in range(7)]
+    entries = []
+    for batch_id, batch in enumerate(rows):
+        entries.append(engine.run_epoch(LocalCluster(plan, wire(batch, 10_000)), batch_id))
+        while engine.has_pending:
+            entries.append(engine.run_epoch(LocalCluster(plan), None))
+    assert any(entry["suspended_groups"] for entry in entries)
+    while engine.has_pending or engine.has_held:
+        entries.append(engine.run_epoch(LocalCluster(plan), None, ending=True))
+        assert len(entries) < 1_000, "the turns do not come to an end"
+    assert not any(entry["spills"] for entry in entries)
+    assert not engine.has_cleanup
+    assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= 4 << 20
+    assert_same(sink.rows(), by_definition(statistics, [row for batch in rows for row in batch]))
+
+
+def test_after_the_end_of_the_input_what_comes_with_an_earlier_time_is_late(tmp_path: Path) -> None:
+    statistics = (Statistic("sum", 2, Frame("rows", 3)),)
+    plan = operator(statistics, 50, 4)
+    sink = ListSink(str(tmp_path / "staging"))
+    storage = Storage(str(tmp_path / "checkpoint"))
+
+    def ended(batch_id: int, rows: list[Row]) -> Engine:
+        engine = Engine(EngineConfig(1, 4, str(tmp_path / "tier")), plan, "q", storage, sink, Journal(None))
+        engine.run_epoch(LocalCluster(plan, wire(rows, 1000)), batch_id)
+        while engine.has_pending or engine.has_held:
+            engine.run_epoch(LocalCluster(plan), None, ending=True)
+        return engine
+
+    first: list[Row] = [(100 + n, n, n, 1, "a") for n in range(5)]
+    second: list[Row] = [(104, 10, 1, 1, "late"), (105, 11, 7, 1, "b"), (120, 12, 8, 1, "c")]
+    ended(0, first)
+    engine = ended(1, second)
+    assert engine.manifest.counters.late_rows == 1
+    assert_same(sink.rows(), by_definition(statistics, first + second[1:]))
