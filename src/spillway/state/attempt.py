@@ -77,7 +77,7 @@ class Attempt(Generic[OperatorT]):
         self.expired_rows = np.zeros(operator.groups, dtype=np.int64)
         self.expired_bytes = np.zeros(operator.groups, dtype=np.float64)
         with Clock(self.seconds, "free"):
-            self.freed_bytes = self.tier.free(orders.free) if orders.free else 0
+            self.freed_bytes = self.tier.free(orders.free, orders.runs) if orders.free else 0
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
         """The report of an epoch that took in input."""

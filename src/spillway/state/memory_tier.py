@@ -72,9 +72,14 @@ class MemoryTier:
             write_segment(sink, segment, {"groups": to_hex(contained)}, None)
         aside.rename(path)
 
-    def free(self, groups: GroupSet) -> int:
-        """Give back the memory of these groups in all images; returns how many bytes that were."""
+    def free(self, groups: GroupSet, runs: Sequence[Run]) -> int:
+        """Give back the memory of these groups in all images; returns how many bytes that were.
+
+        Images of other runs than these are removed, never punched: another attempt of the same step may have
+        written them, and may be reading them. In those of the runs it does not look at the groups either.
+        """
         before = self.resident_bytes()
+        self.keep_only(runs)
         for path in self._images():
             image, contained = self._open(path)
             dead = contained & groups
