@@ -20,11 +20,11 @@ def explain(
     """Show the plan, the partitioning, the stages and the state columns of a view."""
     parsed = read_job(job)
     processors, groups = parsed.run.processors, parsed.run.groups
-    if all(source.schema is not None for source in parsed.sources.values()):
+    if all(source.schema is not None and source.event_time is None for source in parsed.sources.values()):
         catalog = {name: parse_ddl(source.schema or "") for name, source in parsed.sources.items()}
         plan = plan_view(parsed.view, catalog)
     else:
-        from spillway.spark.view_session import Session  # only Spark knows the schema of such a source
+        from spillway.spark.view_session import Session  # only Spark knows such a schema or lateness
 
         with Session(settings=parsed.spark) as session:
             plan, _ = session.plan(parsed.view, parsed.sources, groups)
