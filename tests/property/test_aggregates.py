@@ -154,6 +154,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
             state_bytes=draw(st.sampled_from([9000, 1 << 62])),
         ),
         "fanout": draw(st.integers(2, 4)),
+        "most_bytes": draw(st.sampled_from([1 << 28, 3_000])),
         "swaps": draw(st.one_of(st.none(), st.lists(st.integers(0, 255), max_size=14))),
         "forget": draw(st.booleans()),
     }
@@ -186,7 +187,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
             groups=history["groups"],
             tier=str(directory / "tier"),
             limits=history["limits"],
-            compaction=CompactionLimits(fanout=history["fanout"]),
+            compaction=CompactionLimits(history["fanout"], history["most_bytes"]),
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
         engine._rotation = swaps  # type: ignore[assignment]
@@ -225,12 +226,14 @@ def stream(chance: np.random.Generator, batch_id: int, size: int, keys: int) -> 
     ]
 
 
+@pytest.mark.parametrize("most_bytes", [1 << 28, 6_000])
 @pytest.mark.parametrize("frame", [Frame("rows", 9), Frame("range", 3_000)])
-def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Frame) -> None:
+def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Frame, most_bytes: int) -> None:
     statistics = (Statistic("sum", 2, frame), Statistic("count", None, frame))
     plan = operator(statistics, 1_000, 8)
     sink = ListSink(str(tmp_path / "staging"))
-    config = EngineConfig(2, 8, str(tmp_path / "tier"))
+    limits = CompactionLimits(max_bytes=most_bytes)
+    config = EngineConfig(2, 8, str(tmp_path / "tier"), compaction=limits)
     engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
     chance = np.random.default_rng(3)
     rows = [stream(chance, batch_id, 100, 5) for batch_id in range(60)]

@@ -24,11 +24,13 @@ from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_an
 from spillway.manager.rotation import RotationManager
 from spillway.manager.spill import SpillManager
 from spillway.model.group_set import GroupSet, all_groups, group_set, union
-from spillway.state.compaction import CompactionLimits, choose_merges
+from spillway.state.aggregate_operator import AggregateOperator
+from spillway.state.compaction import CompactionLimits, choose_merges, superseded
 from spillway.state.expiry import Expiry, expired_slices, lagging_groups
 from spillway.state.manifest import EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.orders import CleanupBatch, Limits, Orders, Report
+from spillway.state.run import Run
 from spillway.state.step import StatefulOperator
 from spillway.state.storage import Storage
 
@@ -316,7 +318,7 @@ class Engine:
                     processor=processor,
                     groups=groups,
                     runs=mine,
-                    merges=choose_merges(lasting, inputs, compaction, expiry),
+                    merges=self._merges(lasting, compaction, expiry),
                     pending=narrowed(manifest.pending.get(processor, ()), ~suspended),
                     limits=limits,
                     state=self._storage.root,
@@ -336,6 +338,14 @@ class Engine:
                 )
             )
         return orders
+
+    def _merges(
+        self, runs: list[Run], limits: CompactionLimits, expiry: Expiry
+    ) -> tuple[tuple[str, ...], ...]:
+        merges = choose_merges(runs, len(self.operator.inputs), limits, expiry)
+        if merges or not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
+            return merges
+        return superseded(runs, limits)
 
     def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
         if cleaning is Cleaning.NONE:

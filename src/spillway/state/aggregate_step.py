@@ -7,7 +7,7 @@ State has the rows whose results are out and that frames of later rows may reach
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,11 +19,12 @@ from spillway.plan.expression import ColumnRef
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.attempt import Attempt, Clock
 from spillway.state.final_rows import FinalRows
-from spillway.state.frames import OrderedRows, ordered_rows
+from spillway.state.frames import OrderedRows, keys_differ, ordered_rows
 from spillway.state.group import Int64Array, cut, group_of
 from spillway.state.intake import Intake
 from spillway.state.orders import Report
 from spillway.state.pending import Pending, PendingWriter, read_pending
+from spillway.state.run import EventTimes
 from spillway.state.segment import Segment, concat, take
 from spillway.state.statistics import statistics_of
 
@@ -113,7 +114,8 @@ class AggregateStep(Attempt[AggregateOperator]):
                 partial(_column, piece, found),
             )
             self._sample()
-        stays = self._needed(ordered, self.orders.watermark)[at]
+        since = operator.needed_since(self.orders.watermark)
+        stays = ordered.needed(operator.kept_rows, since)[at]
         self._keep(_chosen(rows, np.flatnonzero(stays)), label)
 
     def _keep(self, rows: Segment, label: str) -> None:
@@ -133,10 +135,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         since = None if operator.kept_rows else operator.needed_since(int(self._times(delta).min()))
         parts = []
         for segment in self.state[0]:
-            low = np.searchsorted(segment.hashes, needles, side="left")
-            rows = _expand(low, np.searchsorted(segment.hashes, needles, side="right") - low)
-            if segment.live is not None:
-                rows = rows[segment.live[group_of(segment.hashes[rows], groups)]]
+            rows, _ = _matching(segment, needles, groups)
             if since is not None:
                 rows = rows[self._times(segment)[rows] >= since]
             if len(rows):
@@ -148,20 +147,40 @@ class AggregateStep(Attempt[AggregateOperator]):
             np.concatenate([part.hashes for part in parts]), concat([part.columns for part in parts])
         )
 
-    def _in_window(self, number: int, rows: Segment) -> Segment:  # noqa: ARG002 - one input
+    def _in_window(self, number: int, rows: Segment, newer: Sequence[Segment]) -> Segment:  # noqa: ARG002
         """The rows of a merge that later frames may reach, in the order of their keys."""
         if not rows.rows:
             return rows
+        operator, groups = self.operator, self.operator.groups
         ordered = self._ordered(rows.hashes, rows.columns)
-        left = _chosen(rows, ordered.rows[self._needed(ordered, self.expiry.watermark)])
-        groups = self.operator.groups
+        last = operator.kept_rows
+        count = np.maximum(0, last - self._rows_after(rows, ordered, newer)) if last else last
+        needed = ordered.needed(count, operator.needed_since(self.expiry.watermark))
+        left = _chosen(rows, ordered.rows[needed])
         if left.rows < rows.rows:
             self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
         return left
 
-    def _needed(self, ordered: OrderedRows, earliest: int | None) -> np.typing.NDArray[np.bool_]:
-        """Which rows later ones may reach, when none of them is earlier than this."""
-        return ordered.needed(self.operator.kept_rows, self.operator.needed_since(earliest))
+    def _rows_after(self, rows: Segment, ordered: OrderedRows, newer: Sequence[Segment]) -> Int64Array:
+        """Per row in order, how many rows of its key are in newer state."""
+        firsts, sizes = np.unique(ordered.begins, return_counts=True)
+        heads = ordered.rows[firsts]
+        keys = [rows.columns.column(column).take(pa.array(heads)) for column in self.operator.key_columns]
+        counts = np.zeros(len(heads), dtype=np.int64)
+        for segment in newer:
+            found, of = _matching(segment, rows.hashes[heads], self.operator.groups)
+            theirs = [segment.columns.column(c).take(pa.array(found)) for c in self.operator.key_columns]
+            mine = [key.take(pa.array(of)) for key in keys]
+            same = of[~keys_differ(mine, theirs, len(of))]
+            counts += np.bincount(same, minlength=len(heads))
+        return np.repeat(counts, sizes)
+
+    def _event_times(self, number: int, segment: Segment) -> EventTimes | None:
+        """With frames of rows a run is swept of what newer rows of its key make superfluous."""
+        times = self.expiry.times(number, segment)
+        if times is None or not self.operator.kept_rows or self.orders.watermark is None:
+            return times
+        return times._replace(swept=self.orders.watermark)
 
     def _ordered(self, hashes: Int64Array, columns: pa.RecordBatch) -> OrderedRows:
         operator = self.operator
@@ -179,7 +198,12 @@ def _chosen(segment: Segment, rows: Int64Array) -> Segment:
     return Segment(segment.hashes[rows], take(segment.columns, rows))
 
 
-def _expand(starts: Int64Array, counts: Int64Array) -> Int64Array:
-    """starts[0], starts[0] + 1, ... (counts[0] of them), starts[1], ..."""
+def _matching(segment: Segment, needles: Int64Array, groups: int) -> tuple[Int64Array, Int64Array]:
+    """The live rows of these hashes, and for each which of the hashes it has."""
+    low = np.searchsorted(segment.hashes, needles, side="left")
+    counts = np.searchsorted(segment.hashes, needles, side="right") - low
+    if segment.live is not None:
+        counts = counts * segment.live[group_of(needles, groups)]
+    of = np.repeat(np.arange(len(needles)), counts)
     offsets = np.cumsum(counts) - counts
-    return np.repeat(starts - offsets, counts) + np.arange(int(counts.sum()))
+    return np.repeat(low - offsets, counts) + np.arange(len(of)), of

@@ -8,6 +8,7 @@ be run any number of times; only the attempt whose report is committed counts.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -23,7 +24,7 @@ from spillway.state.operator import Operator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import PendingWriter
 from spillway.state.results import ResultWriter
-from spillway.state.run import Run, write_run
+from spillway.state.run import EventTimes, Run, write_run
 from spillway.state.segment import Segment, merge
 from spillway.state.storage import Storage
 
@@ -158,10 +159,12 @@ class Attempt(Generic[OperatorT]):
         for number, names in enumerate(self.orders.merges):
             old = [runs.pop(name) for name in names]
             merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
-            merged = self._in_window(old[0].input, merged)
+            first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
+            younger = [run for run in runs.values() if run.input == old[0].input and run.first_epoch > last]
+            newer = [segment for run in younger for segment in segments[run.name]]
+            merged = self._in_window(old[0].input, merged, newer)
             self._sample()
             if merged.rows:
-                first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
                 run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
                 self._sample()
                 runs[run.name] = run
@@ -172,8 +175,8 @@ class Attempt(Generic[OperatorT]):
                 self.tier.discard(one)
         return sorted(runs.values(), key=lambda run: run.first_epoch)
 
-    def _in_window(self, number: int, rows: Segment) -> Segment:
-        """The rows that have not expired."""
+    def _in_window(self, number: int, rows: Segment, newer: Sequence[Segment]) -> Segment:  # noqa: ARG002
+        """The rows of a merge that have not expired; an operator may look at newer state to tell."""
         groups = self.operator.groups
         left = self.expiry.left(number, rows, groups)
         if left.rows < rows.rows:
@@ -196,10 +199,14 @@ class Attempt(Generic[OperatorT]):
         name = "runs/" + self._name(f"{label}.run")
         size, checksum = write_run(self.storage, name, segment, self.orders.run_compression)
         live = present(segment.hashes, self.operator.groups)
-        times = self.expiry.times(number, segment)
+        times = self._event_times(number, segment)
         run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live, times=times)
         self.added.append(run)
         return run, self.tier.store(run, segment, live)
+
+    def _event_times(self, number: int, segment: Segment) -> EventTimes | None:
+        """What to note of the times of a run."""
+        return self.expiry.times(number, segment)
 
     def _held(self) -> Held | None:
         orders = self.orders

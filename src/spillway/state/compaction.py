@@ -42,6 +42,22 @@ def choose_merges(
     return (*merges, *((run.name,) for run in due))
 
 
+def superseded(runs: Sequence[Run], limits: CompactionLimits) -> tuple[tuple[str, ...], ...]:
+    """The oldest run worth rewriting alone where newer rows of a key replace older ones, if there is one.
+
+    It is when since its last sweep as much was added as it holds, so a row is rewritten about once per row
+    added. Without this, runs too large for a merge would keep what newer runs have replaced.
+    """
+    for run in runs:
+        if run.times is None or run.bytes > limits.max_bytes:
+            continue
+        newer = [one for one in runs if one.first_epoch > run.last_epoch]
+        fresh = [one for one in newer if one.times is not None and one.times.earliest >= run.times.swept]
+        if fresh and sum(one.bytes for one in fresh) >= run.bytes:
+            return ((run.name,),)
+    return ()
+
+
 def _choose(runs: Sequence[Run], limits: CompactionLimits) -> Sequence[Run]:
     """The longest suffix in which each run is at most as large as all newer ones together, if it is due."""
     start = len(runs)

@@ -34,7 +34,13 @@ class OrderedRows:
             return np.maximum(self.begins[at], at - frame.preceding), at + 1
         times = self.times
         starts = self._search(self.begins[at], at, times[at] - frame.preceding)
-        return starts, self._search(at, self.ends[at], times[at] + 1)
+        return starts, self._peers_end(at)
+
+    def _peers_end(self, at: Int64Array) -> Int64Array:
+        """Per row the place after the last row of its key and time."""
+        changes = np.flatnonzero((self.times[1:] != self.times[:-1]) | (self.begins[1:] != self.begins[:-1]))
+        ends = np.append(changes + 1, len(self.times))
+        return ends[np.searchsorted(changes, at, side="left")]
 
     def _search(self, low: Int64Array, high: Int64Array, times: Int64Array) -> Int64Array:
         """Per row the first place from `low` whose time is not earlier; `high` if there is none before."""
@@ -48,7 +54,7 @@ class OrderedRows:
             open_ = open_[low[open_] < high[open_]]
         return low
 
-    def needed(self, rows: int, since: int | None) -> BoolArray:
+    def needed(self, rows: int | Int64Array, since: int | None) -> BoolArray:
         """Per row in order, whether it is one of the last `rows` of its key, or not older than `since`."""
         stays: BoolArray = np.arange(len(self.rows)) >= self.ends - rows
         return stays if since is None else stays | (self.times >= since)
@@ -65,13 +71,13 @@ def ordered_rows(
     times: Int64Array = columns.column(time).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     by = [part for column in order for part in _sort_keys(columns.column(column))]
     rows = np.lexsort((*reversed(by), times, hashes))
-    parts = [_bits(columns.column(column)) for column in keys]
-    differ = _differ(parts, rows)
+    parts = [columns.column(column) for column in keys]
+    differ = _neighbours_differ(parts, rows)
     new_hash = hashes[rows][1:] != hashes[rows][:-1]
     if (differ & ~new_hash).any():
         codes = [_codes(part) for part in parts]
         rows = np.lexsort((*reversed(by), times, *reversed(codes), hashes))
-        differ = _differ(parts, rows)
+        differ = _neighbours_differ(parts, rows)
         new_hash = hashes[rows][1:] != hashes[rows][:-1]
     cuts = np.flatnonzero(differ | new_hash) + 1
     firsts = np.concatenate(([0], cuts, [len(rows)])).astype(np.int64)
@@ -115,17 +121,22 @@ def _bits(array: pa.Array) -> pa.Array:
     return array
 
 
-def _differ(parts: Sequence[pa.Array], rows: Int64Array) -> BoolArray:
-    """Per pair of neighbours, whether their keys differ."""
-    differ = np.zeros(max(0, len(rows) - 1), dtype=np.bool_)
-    for part in parts:
-        taken = part.take(pa.array(rows))
-        left, right = taken.slice(0, len(differ)), taken.slice(1)
-        unequal = pc.fill_null(pc.not_equal(left, right), False).to_numpy(zero_copy_only=False)
-        differ |= unequal | pc.not_equal(left.is_null(), right.is_null()).to_numpy(zero_copy_only=False)
+def keys_differ(left: Sequence[pa.Array], right: Sequence[pa.Array], rows: int) -> BoolArray:
+    """Per row whether its key, given in parts, differs on the two sides; null equals null."""
+    differ = np.zeros(rows, dtype=np.bool_)
+    for mine, theirs in zip(map(_bits, left), map(_bits, right), strict=True):
+        unequal = pc.fill_null(pc.not_equal(mine, theirs), False).to_numpy(zero_copy_only=False)
+        differ |= unequal | pc.not_equal(mine.is_null(), theirs.is_null()).to_numpy(zero_copy_only=False)
     return differ
 
 
+def _neighbours_differ(parts: Sequence[pa.Array], rows: Int64Array) -> BoolArray:
+    """Per pair of neighbours, whether their keys differ."""
+    pairs = max(0, len(rows) - 1)
+    taken = [part.take(pa.array(rows)) for part in parts]
+    return keys_differ([part.slice(0, pairs) for part in taken], [part.slice(1) for part in taken], pairs)
+
+
 def _codes(part: pa.Array) -> Int64Array:
-    indices = part.dictionary_encode().indices
+    indices = _bits(part).dictionary_encode().indices
     return np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)

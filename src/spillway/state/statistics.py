@@ -113,16 +113,29 @@ def _extreme(
     ends: Int64Array,
     empty: BoolArray,
 ) -> pa.Array:
-    """The least or the greatest: of the codes of the values, and then the first value that has that code."""
+    """The least or the greatest: of the codes of the values, and then what that code stands for."""
     smaller = function == "min"
     codes = np.where(valid, order_codes(values), LARGEST if smaller else -LARGEST - 1)
     combine = np.minimum if smaller else np.maximum
     (found,) = fold((codes,), lambda a, b: (combine(a[0], b[0]),), starts, ends)
-    known, where = np.unique(codes[valid], return_index=True)
-    if not len(known):
-        return pa.nulls(len(starts), values.type)
-    rows = np.flatnonzero(valid)[where[np.minimum(np.searchsorted(known, found), len(known) - 1)]]
-    return values.take(pa.array(rows, mask=empty))
+    return _of_codes(found, codes, values, valid, empty)
+
+
+def _of_codes(
+    found: Int64Array, codes: Int64Array, values: pa.Array, valid: BoolArray, empty: BoolArray
+) -> pa.Array:
+    """The values that these codes stand for; null where there is none."""
+    if pa.types.is_integer(values.type):
+        return pa.array(np.where(empty, 0, found), mask=empty).cast(values.type)
+    if pa.types.is_floating(values.type):
+        numbers = (found ^ ((found >> 63) & LARGEST)).view(np.float64)
+        return pa.array(np.where(empty, 0.0, numbers), mask=empty).cast(values.type, safe=False)
+    if empty.all():
+        return pa.nulls(len(found), values.type)
+    there = np.flatnonzero(valid)
+    places = np.zeros(int(codes[there].max()) + 1, dtype=np.int64)
+    places[codes[there]] = there
+    return values.take(pa.array(places[np.where(empty, 0, found)], mask=empty))
 
 
 def _deviation(values: pa.Array, valid: BoolArray, starts: Int64Array, ends: Int64Array) -> pa.Array:
