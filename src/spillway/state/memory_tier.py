@@ -42,10 +42,10 @@ class MemoryTier:
         segments = []
         missing = wanted
         for path in self._images(run):
-            image, contained = self._open(path)
-            used = contained & missing
+            image = self._open(path)
+            used = image.contained & missing
             if used:
-                segments.append(Segment(image.hashes, image.columns, flags(used, self.groups)))
+                segments.append(image.only(used, self.groups))
                 missing &= ~used
         if not missing:
             return segments, 0
@@ -58,8 +58,7 @@ class MemoryTier:
         """Keep the segment as an image of the run, and give it back as mapped from there."""
         path = self._new_path(_stem(run))
         self._write(path, segment, contained)
-        image, _ = self._open(path)
-        return Segment(image.hashes, image.columns, flags(contained, self.groups))
+        return self._open(path).only(contained, self.groups)
 
     def _new_path(self, stem: str) -> Path:
         directory = Path(self.directory)
@@ -81,20 +80,21 @@ class MemoryTier:
         before = self.resident_bytes()
         self.keep_only(runs)
         for path in self._images():
-            image, contained = self._open(path)
-            dead = contained & groups
+            image = self._open(path)
+            dead = image.contained & groups
             if not dead:
                 continue
-            if dead == contained:
+            if dead == image.contained:
                 self._remove(path)
                 continue
-            ranges = dead_ranges(cut(image.hashes, self.groups).tolist(), list(members(dead)))
+            rows = image.rows
+            ranges = dead_ranges(cut(rows.hashes, self.groups).tolist(), list(members(dead)))
             dead_rows = sum(stop - start for start, stop in ranges)
-            if 2 * dead_rows > image.rows or _is_fine_grained(image, ranges, dead_rows):
-                self._rewrite(path, image, contained & ~dead)
+            if 2 * dead_rows > rows.rows or _is_fine_grained(rows, ranges, dead_rows):
+                self._rewrite(path, image, image.contained & ~dead)
             else:
                 path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
-                punch(str(path), ranges, keep_columns=1)  # the hashes stay sorted
+                punch(str(path), image.address, rows.columns, ranges)  # the hashes stay, in order
         return before - self.resident_bytes()
 
     def discard(self, run: Run) -> None:
@@ -113,9 +113,9 @@ class MemoryTier:
         """The memory that the images occupy, as the operating system allocates it."""
         return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
 
-    def _rewrite(self, path: Path, image: Segment, contained: GroupSet) -> None:
+    def _rewrite(self, path: Path, image: "_Image", contained: GroupSet) -> None:
         """Replace an image by one with these groups only, where punching would leave too much behind."""
-        left = Segment(image.hashes, image.columns, flags(contained, self.groups)).only_live(self.groups)
+        left = image.only(contained, self.groups).only_live(self.groups)
         self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
         self._remove(path)
 
@@ -124,13 +124,29 @@ class MemoryTier:
         found = (entry for entry in _entries(self.directory) if entry.name.startswith(prefix))
         return sorted(Path(entry.path) for entry in found if entry.name.endswith(IMAGE))
 
-    def _open(self, path: Path) -> tuple[Segment, GroupSet]:
-        image, metadata = decode_with_metadata(pa.memory_map(str(path)), str(path))
-        return image, from_hex(metadata[b"groups"].decode()) & ~_freed(path)
+    def _open(self, path: Path) -> "_Image":
+        # Arrow opens a file on a thread of its own, which takes longer than all else here: only once.
+        source = pa.memory_map(str(path))
+        address = source.read_buffer().address
+        rows, metadata = decode_with_metadata(source, str(path))
+        return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), address)
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         path.with_suffix(FREED).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """An image as mapped."""
+
+    rows: Segment
+    contained: GroupSet
+    address: int
+    """Where the file begins in memory."""
+
+    def only(self, groups: GroupSet, count: int) -> Segment:
+        return Segment(self.rows.hashes, self.rows.columns, flags(groups, count))
 
 
 def _freed(path: Path) -> GroupSet:

@@ -12,27 +12,25 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from spillway.state.group import Int64Array
+
 PAGE_BYTES = 4096
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
 
 RowRange = tuple[int, int]
 
 
-def punch(path: str, ranges: Sequence[RowRange], *, keep_columns: int) -> None:
-    """Free the pages of these rows of an Arrow IPC file of one batch; its first columns are kept whole."""
-    source = pa.memory_map(path)
-    whole = source.read_buffer()
-    batch = pa.ipc.open_file(source).get_batch(0)
+def punch(path: str, address: int, columns: pa.RecordBatch, ranges: Sequence[RowRange]) -> None:
+    """Free the pages of these rows of the columns, which are mapped from a file that starts at `address`."""
     libc = ctypes.CDLL(None, use_errno=True)  # to look for the library by name starts a program
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        for column in batch.columns[keep_columns:]:
-            for start, stop in _extents(column, ranges):
-                offset = start - whole.address
-                first = -(-offset // PAGE_BYTES) * PAGE_BYTES
-                length = (offset + stop - start) // PAGE_BYTES * PAGE_BYTES - first
-                if length > 0:
-                    _fallocate(libc, descriptor, first, length, path)
+        rows = np.array(ranges, dtype=np.int64).reshape(-1, 2)
+        for starts, stops in _extents(columns, rows[:, 0], rows[:, 1]):
+            first = -((address - starts) // PAGE_BYTES) * PAGE_BYTES
+            lengths = (stops - address) // PAGE_BYTES * PAGE_BYTES - first
+            for number in np.flatnonzero(lengths > 0):
+                _fallocate(libc, descriptor, int(first[number]), int(lengths[number]), path)
     finally:
         os.close(descriptor)
 
@@ -44,20 +42,22 @@ def _fallocate(libc: ctypes.CDLL, descriptor: int, offset: int, length: int, pat
         raise OSError(number, f"cannot free memory of {path}: {os.strerror(number)}")
 
 
-def _extents(column: pa.Array, ranges: Sequence[RowRange]) -> Iterator[tuple[int, int]]:
-    """Addresses of the values of the rows, as half-open intervals."""
-    kind = column.type
-    buffers = column.buffers()
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        offsets = np.frombuffer(buffers[1], dtype=np.int32)
-        for start, stop in ranges:
-            yield buffers[1].address + 4 * (start + 1), buffers[1].address + 4 * stop
+def _extents(
+    columns: pa.RecordBatch, starts: Int64Array, stops: Int64Array
+) -> Iterator[tuple[Int64Array, Int64Array]]:
+    """Addresses of the values of the rows, as half-open intervals, for each buffer that has some."""
+    for column in columns.columns:
+        kind = column.type
+        buffers = column.buffers()
+        if pa.types.is_string(kind) or pa.types.is_binary(kind):
+            base = buffers[1].address
+            yield base + 4 * (starts + 1), base + 4 * stops
             if buffers[2] is not None:
-                yield buffers[2].address + int(offsets[start]), buffers[2].address + int(offsets[stop])
-    elif pa.types.is_primitive(kind) and not pa.types.is_boolean(kind):
-        width = kind.bit_width // 8
-        for start, stop in ranges:
-            yield buffers[1].address + width * start, buffers[1].address + width * stop
+                offsets, base = np.frombuffer(buffers[1], dtype=np.int32), buffers[2].address
+                yield base + offsets[starts].astype(np.int64), base + offsets[stops].astype(np.int64)
+        elif pa.types.is_primitive(kind) and not pa.types.is_boolean(kind):
+            base, width = buffers[1].address, kind.bit_width // 8
+            yield base + width * starts, base + width * stops
 
 
 def dead_ranges(offsets: Sequence[int], dead: Sequence[int]) -> list[RowRange]:
