@@ -90,10 +90,26 @@ def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_byt
     assert Counter(sink.rows()) == expected(keys)
 
 
-def wire(keys: np.ndarray) -> pa.RecordBatch:
+def test_pending_rows_that_compress_well_stay_inside_the_budget(tmp_path: Path) -> None:
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(MEMORY_BYTES))
+    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    keys = [np.random.default_rng(epoch).integers(0, KEYS, (3, 1_500)) for epoch in range(3)]
+    entries = []
+    for batch_id, of_epoch in enumerate(keys):
+        entries.append(engine.run_epoch(LocalCluster(PLAN, wire(of_epoch, width=1_500)), batch_id))
+        while engine.has_pending:
+            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+    while engine.has_cleanup:
+        engine.run_cleanup_epoch(LocalCluster(PLAN))
+    assert Counter(sink.rows()) == expected(keys)
+    assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
+
+
+def wire(keys: np.ndarray, width: int = 300) -> pa.RecordBatch:
     flat = keys.reshape(-1)
     hashes = (flat.astype(np.uint64) * MIX).view(np.int64)
-    payload = pa.array([f"{key:0300d}" for key in flat])
+    payload = pa.array([f"{key:0{width}d}" for key in flat])
     return pa.RecordBatch.from_arrays(
         [
             pa.array(np.repeat(np.arange(3, dtype=np.int8), keys.shape[1])),

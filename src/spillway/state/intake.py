@@ -86,6 +86,11 @@ class Intake:
             if not limit:
                 return
             rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
+            if segment.nbytes > room.bytes:  # compressed by more than was assumed
+                limit = room.fitting(rows, -(-segment.nbytes // rows))
+                if not limit:
+                    return
+                rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
             parts[entry.input].append(segment)
             room.take(rows, segment.nbytes)
             if rows < entry.rows_left:
