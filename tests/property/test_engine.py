@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -122,6 +123,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "restore": draw(st.booleans()),
         "forget": draw(st.booleans()),
+        "driver_bytes": draw(st.sampled_from([40, 1 << 20])),
     }
 
 
@@ -130,10 +132,11 @@ def test_every_history_gives_the_join_by_definition(
     quick_directory: Callable[[], Path], history: dict[str, Any]
 ) -> None:
     directory = quick_directory()
-    try:
-        check(history, directory)
-    finally:
-        shutil.rmtree(directory)
+    with mock.patch("spillway.state.cleanup.DRIVER_BYTES", history["driver_bytes"]):
+        try:
+            check(history, directory)
+        finally:
+            shutil.rmtree(directory)
 
 
 def check(history: dict[str, Any], directory: Path) -> None:

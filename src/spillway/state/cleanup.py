@@ -17,7 +17,7 @@ cursor says where to go on, and a kill repeats nothing.
 Known limit: on storage that is not local whole runs are read, not slices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -25,16 +25,18 @@ import numpy as np
 
 from spillway.model.group_set import members
 from spillway.state.cursor import Cursor
-from spillway.state.group import flags, group_starts
+from spillway.state.group import Int64Array, flags, group_starts
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import CleanupBatch, Limits
 from spillway.state.probe import chunk, probe
 from spillway.state.results import ResultWriter, write_chunk
 from spillway.state.run import Run, map_run
-from spillway.state.segment import Segment, merge
+from spillway.state.segment import Segment, merge, take
 from spillway.state.storage import Storage
 
 BASE, DELTA, BOTH = "base", "delta", "both"
+DRIVER_BYTES = 1 << 20
+"""How much of a generation is copied to drive probes at a time; also of a key that is larger than memory."""
 
 
 class Term(NamedTuple):
@@ -122,15 +124,16 @@ class CleanupStep:
         ]
         if not all(others):
             return None
-        driver = merge(others[term.driver], self.operator.groups)
         row, emitted = cursor.row, cursor.emitted
-        while row < driver.rows:
-            if self._exhausted():
-                return replace(cursor, row=row, emitted=emitted)
-            stop = min(driver.rows, row + min(self.limits.block_rows, self.rows_left))
-            block = Segment(driver.hashes[row:stop], driver.columns.slice(row, stop - row))
-            done, emitted = self._block(term.driver, block, others, emitted)
-            row += done
+        for first, driver in _driving(others[term.driver], self.operator.groups, row):
+            while row < first + driver.rows:
+                if self._exhausted():
+                    return replace(cursor, row=row, emitted=emitted)
+                start = row - first
+                stop = min(driver.rows, start + min(self.limits.block_rows, self.rows_left))
+                block = Segment(driver.hashes[start:stop], driver.columns.slice(start, stop - start))
+                done, emitted = self._block(term.driver, block, others, emitted)
+                row += done
         return None
 
     def _block(
@@ -164,6 +167,41 @@ class CleanupStep:
         if run.name not in self._mapped:
             self._mapped[run.name] = map_run(self.storage, run)
         return self._mapped[run.name]
+
+
+def _driving(segments: Sequence[Segment], groups: int, after: int) -> Iterator[tuple[int, Segment]]:
+    """The live rows of the segments in pieces of bounded size, each in hash order, with their numbers.
+
+    Pieces that end before row `after` are left out. What is in a piece depends on the segments only, so that
+    a cursor is good for any later process, whatever memory it has.
+    """
+    number = 0
+    for piece in _pieces(segments, groups):
+        rows = sum(len(positions) for _, positions in piece)
+        if number + rows > after:
+            copies = [Segment(one.hashes[at], take(one.columns, at)) for one, at in piece]
+            yield number, merge(copies, groups)
+        number += rows
+
+
+def _pieces(segments: Sequence[Segment], groups: int) -> Iterator[list[tuple[Segment, Int64Array]]]:
+    """Positions of live rows, cut and put together to about `DRIVER_BYTES`."""
+    piece: list[tuple[Segment, Int64Array]] = []
+    size = 0
+    for segment in segments:
+        live = segment.live_rows(groups)
+        positions = np.arange(segment.rows, dtype=np.int64) if live is None else live
+        row_bytes = max(1, segment.nbytes // max(1, segment.rows))
+        step = max(1, DRIVER_BYTES // row_bytes)
+        for start in range(0, len(positions), step):
+            part = positions[start : start + step]
+            if piece and size + len(part) * row_bytes > DRIVER_BYTES:
+                yield piece
+                piece, size = [], 0
+            piece.append((segment, part))
+            size += len(part) * row_bytes
+    if piece:
+        yield piece
 
 
 def part_bounds(group: int, groups: int, part: int, parts: int) -> tuple[int, int | None]:
