@@ -217,9 +217,9 @@ def check(history: dict[str, Any], directory: Path) -> None:
 
 
 def stream(chance: np.random.Generator, batch_id: int, size: int, keys: int) -> list[Row]:
-    """Rows of one batch, out of order by up to a batch."""
+    """Rows of one batch, out of order by up to a batch, of frequent keys and rare ones."""
     times = batch_id * 1_000 + chance.integers(-1_000, 1_000, size)
-    values, of = chance.integers(-50, 50, size), chance.integers(0, keys, size)
+    values, of = chance.integers(-50, 50, size), (keys * chance.random(size) ** 4).astype(np.int64)
     return [
         (int(time), batch_id * size + n, int(value), int(key), "x" * 100)
         for n, (time, value, key) in enumerate(zip(times, values, of, strict=True))
@@ -236,10 +236,10 @@ def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Fra
     config = EngineConfig(2, 8, str(tmp_path / "tier"), compaction=limits)
     engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
     chance = np.random.default_rng(3)
-    rows = [stream(chance, batch_id, 100, 5) for batch_id in range(60)]
-    held = []
+    rows = [stream(chance, batch_id, 100, 40) for batch_id in range(60)]
+    held = []  # rows in state; keys share two hashes, and are told apart
     for batch_id, batch in enumerate(rows):
-        engine.run_epoch(LocalCluster(plan, wire(batch, 1000)), batch_id)
+        engine.run_epoch(LocalCluster(plan, wire(batch, 2)), batch_id)
         while engine.has_pending:
             engine.run_epoch(LocalCluster(plan), None)
         held.append(sum(state.rows for state in engine.manifest.groups.values()))

@@ -343,9 +343,10 @@ class Engine:
         self, runs: list[Run], limits: CompactionLimits, expiry: Expiry
     ) -> tuple[tuple[str, ...], ...]:
         merges = choose_merges(runs, len(self.operator.inputs), limits, expiry)
-        if merges or not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
+        if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
             return merges
-        return superseded(runs, limits)
+        merged = {name for names in merges for name in names}
+        return (*superseded([run for run in runs if run.name not in merged], limits), *merges)
 
     def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
         if cleaning is Cleaning.NONE:

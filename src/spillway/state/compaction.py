@@ -9,7 +9,7 @@ left alone: no merge needs more memory than that, and the offsets of a string co
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spillway.state.expiry import Expiry
+from spillway.state.expiry import NEVER, Expiry
 from spillway.state.run import Run
 
 NO_EXPIRY = Expiry()
@@ -43,19 +43,35 @@ def choose_merges(
 
 
 def superseded(runs: Sequence[Run], limits: CompactionLimits) -> tuple[tuple[str, ...], ...]:
-    """The oldest run worth rewriting alone where newer rows of a key replace older ones, if there is one.
+    """The run to be swept where newer rows of a key replace older ones, with small neighbours; at most one.
 
-    It is when since its last sweep as much was added as it holds, so a row is rewritten about once per row
-    added. Without this, runs too large for a merge would keep what newer runs have replaced.
+    A run is due when since its last sweep as much was added as it holds, so a row is rewritten about once per
+    row added; the one that has waited longest comes first. Without this, runs too large for a merge would
+    keep what newer runs have replaced, and what is left of them would stay in many small files.
     """
-    for run in runs:
-        if run.times is None or run.bytes > limits.max_bytes:
-            continue
-        newer = [one for one in runs if one.first_epoch > run.last_epoch]
-        fresh = [one for one in newer if one.times is not None and one.times.earliest >= run.times.swept]
-        if fresh and sum(one.bytes for one in fresh) >= run.bytes:
-            return ((run.name,),)
-    return ()
+    due = [index for index in range(len(runs)) if _is_superseded(runs, index, limits)]
+    if not due:
+        return ()
+    low = min(due, key=lambda index: (_swept(runs[index]), index))
+    high, size = low + 1, runs[low].bytes
+    while low > 0 and size + runs[low - 1].bytes <= limits.max_bytes // 2:
+        low -= 1
+        size += runs[low].bytes
+    while high < len(runs) and size + runs[high].bytes <= limits.max_bytes // 2:
+        size += runs[high].bytes
+        high += 1
+    return (tuple(run.name for run in runs[low:high]),)
+
+
+def _is_superseded(runs: Sequence[Run], index: int, limits: CompactionLimits) -> bool:
+    run = runs[index]
+    newer = [one for one in runs[index + 1 :] if one.first_epoch > run.last_epoch]
+    fresh = [one for one in newer if one.times is not None and one.times.earliest >= _swept(run)]
+    return bool(fresh) and run.bytes <= limits.max_bytes and sum(one.bytes for one in fresh) >= run.bytes
+
+
+def _swept(run: Run) -> int:
+    return NEVER if run.times is None else run.times.swept
 
 
 def _choose(runs: Sequence[Run], limits: CompactionLimits) -> Sequence[Run]:
