@@ -1,0 +1,129 @@
+"""Collects what processors report, and makes of it and of the manifest the snapshot that policies see.
+
+A sample is one epoch. Samples begin anew when a round is over or groups have moved, and at most
+`SAMPLED_EPOCHS` are kept, so that a long quiet time does not hide a change.
+"""
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spillway.manager.budget import Budget
+from spillway.manager.relocation import RelocationManager
+from spillway.model.group_set import GroupSet, union
+from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.snapshot import NEVER
+from spillway.state.group_state import GroupState
+from spillway.state.manifest import Manifest
+from spillway.state.orders import Report
+
+SAMPLED_EPOCHS = 30
+MATURE_EPOCHS = 2
+"""A younger generation has not shown yet how productive it is; as for spill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What counts of one epoch, over all processors."""
+
+    seconds: float
+    busy_seconds: Mapping[int, float]
+    group_rows: Mapping[int, int]
+    group_results: Mapping[int, int]
+
+
+@dataclass(slots=True)
+class PlacementStatistics:
+    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=SAMPLED_EPOCHS))
+    resident_bytes: dict[int, int] = field(default_factory=dict)
+
+    def observe(self, reports: Sequence[Report], epoch_seconds: float) -> None:
+        """Take in an epoch with input; an epoch that only cleans up says nothing about load."""
+        rows: Counter[int] = Counter()
+        results: Counter[int] = Counter()
+        for report in reports:
+            rows.update(report.group_rows)
+            results.update(report.group_results)
+        busy = {report.processor: report.busy_seconds for report in reports}
+        self.samples.append(Sample(epoch_seconds, busy, rows, results))
+        self.resident_bytes = {report.processor: report.resident_bytes for report in reports}
+
+    def begin_anew(self) -> None:
+        self.samples.clear()
+
+    def snapshot(
+        self,
+        manifest: Manifest,
+        budgets: Mapping[int, Budget | None],
+        relocation: RelocationManager,
+        now_seconds: float,
+    ) -> PlacementSnapshot:
+        """`budgets` has every processor there is, also one that has no group yet."""
+        rows: Counter[int] = Counter()
+        results: Counter[int] = Counter()
+        for sample in self.samples:
+            rows.update(sample.group_rows)
+            results.update(sample.group_results)
+        fixed = fixed_groups(manifest) | relocation.moving
+        groups = tuple(
+            PlacedGroup(
+                group,
+                owner,
+                bytes=state.bytes,
+                rows=state.rows,
+                results=state.results,
+                sampled_rows=rows[group],
+                sampled_results=results[group],
+                spilled_bytes=state.spilled_bytes,
+                suspended=bool(manifest.suspended >> group & 1),
+                movable=not fixed >> group & 1,
+                mature=manifest.sequence + 1 - state.born_epoch >= MATURE_EPOCHS,
+            )
+            for group, owner in enumerate(manifest.placement)
+            for state in (manifest.groups.get(group, GroupState()),)
+        )
+        processors = tuple(
+            self._processor(processor, budget, manifest, relocation)
+            for processor, budget in sorted(budgets.items())
+        )
+        return PlacementSnapshot(
+            now_seconds,
+            manifest.sequence + 1,
+            processors,
+            groups,
+            collection_seconds=relocation.collection_seconds,
+            forced_bytes=relocation.forced_bytes,
+        )
+
+    def _processor(
+        self, processor: int, budget: Budget | None, manifest: Manifest, relocation: RelocationManager
+    ) -> ProcessorStatistics:
+        table = relocation.table
+        queue = manifest.pending.get(processor, ())
+        return ProcessorStatistics(
+            processor,
+            resident_bytes=self._resident(processor, manifest),
+            state_limit_bytes=None if budget is None else budget.state_bytes,
+            memory_bytes=None if budget is None else budget.memory_bytes,
+            busy_seconds=sum(sample.busy_seconds.get(processor, 0.0) for sample in self.samples),
+            epoch_seconds=sum(sample.seconds for sample in self.samples),
+            pending_rows=sum(entry.rows_left for entry in queue),
+            pending_bytes=sum(entry.bytes * entry.rows_left // max(1, entry.rows) for entry in queue),
+            adapted_seconds=relocation.adapted_seconds.get(processor, NEVER),
+            incoming_bytes=sum(one.left_bytes for one in table if one.move.receiver == processor),
+            outgoing_bytes=sum(one.move.bytes for one in table if one.move.sender == processor),
+        )
+
+    def _resident(self, processor: int, manifest: Manifest) -> int:
+        """What the processor reported, and at least what the manifest says it has to have."""
+        known = sum(
+            state.bytes
+            for group, state in manifest.groups.items()
+            if manifest.placement[group] == processor and not manifest.suspended >> group & 1
+        )
+        return max(known, self.resident_bytes.get(processor, 0))
+
+
+def fixed_groups(manifest: Manifest) -> GroupSet:
+    """Groups that must stay where they are for now: inside a row, or half cleaned up."""
+    return manifest.unfinished_groups | union(cursor.groups for cursor in manifest.cursors)
