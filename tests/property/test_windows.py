@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
@@ -130,6 +130,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(histories())
 def test_every_history_gives_the_window_join_by_definition(history: dict[str, Any]) -> None:
     directory = Path(tempfile.mkdtemp(prefix="spillway-test-"))

@@ -68,8 +68,8 @@ def image_bytes(directory: Path) -> int:
 
 def test_the_operating_system_sees_no_more_than_the_budget(tmp_path: Path, images: Path) -> None:
     for number in range(2):
-        write_wire(tmp_path / "warm-up" / f"{number}.arrow", 16_000, 10_000, number)
-        write_wire(tmp_path / "run" / f"{number}.arrow", 60_000, 40_000, 10 + number)
+        write_wire(tmp_path / "warm-up" / f"{number}.arrow", 10_000, 6_000, number)
+        write_wire(tmp_path / "run" / f"{number}.arrow", 32_000, 20_000, 10 + number)
     command = [sys.executable, str(CHILD), str(tmp_path), str(images), str(MEMORY_BYTES)]
     environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
     with subprocess.Popen(

@@ -3,7 +3,8 @@
 In each round processors are paired by utilisation, and in each pair the busiest group of the donor moves
 that brings the two closer, assuming that groups keep their rows and processors their speed. Besides the
 paper's test the receiver must end up less utilised than the donor was: between processors of unequal speed
-the gap can shrink while the maximum grows, and then groups would wander.
+the gap can shrink while the maximum grows, and then groups would wander. And a donor keeps its last group
+with rows: the speed of an emptied processor is forgotten, and a slow one would be tried again and again.
 """
 
 from collections.abc import Callable
@@ -64,16 +65,17 @@ def _busiest_that_helps(
     receiver: ProcessorStatistics,
     fits: Callable[[PlacedGroup, ProcessorStatistics], bool],
 ) -> PlacedGroup | None:
-    groups = snapshot.groups_of(donor.processor)
-    donor_rows = sum(one.sampled_rows for one in groups)
-    receiver_rows = sum(one.sampled_rows for one in snapshot.groups_of(receiver.processor))
-    movable = (one for one in groups if one.movable and one.sampled_rows)
+    busy = [one for one in snapshot.groups_of(donor.processor) if one.sampled_rows]
+    if len(busy) < 2:
+        return None
+    leaving = snapshot.seconds_per_row(donor.processor) / donor.epoch_seconds
+    coming = snapshot.seconds_per_row(receiver.processor) / (receiver.epoch_seconds or donor.epoch_seconds)
+    if not any(one.sampled_rows for one in snapshot.groups_of(receiver.processor)):
+        coming = max(coming, leaving)  # its speed is unknown
+    movable = (one for one in busy if one.movable)
     for one in sorted(movable, key=lambda one: (-one.sampled_rows, one.bytes, one.group)):
-        freed = donor.utilisation * one.sampled_rows / donor_rows
-        added = freed  # a receiver that had no rows is taken to be as fast as the donor
-        if receiver_rows and receiver.utilisation:
-            added = receiver.utilisation * one.sampled_rows / receiver_rows
-        after_donor, after_receiver = donor.utilisation - freed, receiver.utilisation + added
+        after_donor = donor.utilisation - one.sampled_rows * leaving
+        after_receiver = receiver.utilisation + one.sampled_rows * coming
         closer = abs(after_donor - after_receiver) < donor.utilisation - receiver.utilisation
         if closer and after_receiver < min(1.0, donor.utilisation) and fits(one, receiver):
             return one

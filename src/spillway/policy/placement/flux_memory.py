@@ -17,16 +17,14 @@ def flux_memory(snapshot: PlacementSnapshot, parameters: RoundParameters) -> Sug
         return NOTHING
     state = {one.processor: _state_bytes(snapshot, one.processor) for one in snapshot.processors}
     excess = {one.processor: _limit(one) - state[one.processor] for one in snapshot.processors}
-    fill = {one.processor: state[one.processor] / one.capacity for one in snapshot.processors}
     average = sum(excess.values()) / len(excess)
     moves: list[Move] = []
     for donor, receiver in pairs(sorted(snapshot.processors, key=lambda one: _order(one, excess))):
-        threshold = parameters.imbalance_threshold * fill[receiver.processor]
-        gap = excess[receiver.processor] - excess[donor.processor]
-        if excess[donor.processor] >= average or fill[donor.processor] < threshold or gap <= 0:
+        fill = state[donor.processor] / donor.capacity
+        least = state[receiver.processor] / receiver.capacity
+        if excess[donor.processor] >= average or fill < parameters.imbalance_threshold * least:
             continue
-        room = state[donor.processor] / donor.capacity * receiver.capacity - state[receiver.processor]
-        chosen = _largest_that_helps(snapshot, donor, receiver, min(gap, room))
+        chosen = _largest_that_helps(snapshot, donor, receiver, state)
         if chosen is not None:
             reason = f"memory: excess capacity {excess[donor.processor]} against {excess[receiver.processor]}"
             moves.append(move_of((chosen,), donor.processor, receiver.processor, reason))
@@ -34,12 +32,21 @@ def flux_memory(snapshot: PlacementSnapshot, parameters: RoundParameters) -> Sug
 
 
 def _largest_that_helps(
-    snapshot: PlacementSnapshot, donor: ProcessorStatistics, receiver: ProcessorStatistics, gap: float
+    snapshot: PlacementSnapshot,
+    donor: ProcessorStatistics,
+    receiver: ProcessorStatistics,
+    state: dict[int, int],
 ) -> PlacedGroup | None:
-    """A group smaller than the gap: moving it brings the two closer, and leaves the receiver less full."""
+    """A group that brings the two closer, in excess capacity and, with unequal budgets, in fill as well."""
+    sent, got = state[donor.processor], state[receiver.processor]
+    excess_gap = (_limit(receiver) - got) - (_limit(donor) - sent)
+    fill_gap = sent / donor.capacity - got / receiver.capacity
     groups = (one for one in snapshot.groups_of(donor.processor) if one.movable and one.total_bytes)
     for one in sorted(groups, key=lambda one: (one.on_disk, -one.total_bytes, one.group)):
-        if one.total_bytes < gap and one.resident_bytes <= receiver.room_bytes:
+        size = one.total_bytes
+        filled = (got + size) / receiver.capacity
+        closer = size < excess_gap and abs(filled - (sent - size) / donor.capacity) < fill_gap
+        if closer and filled < sent / donor.capacity and one.resident_bytes <= receiver.room_bytes:
             return one
     return None
 

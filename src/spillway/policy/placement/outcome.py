@@ -31,15 +31,6 @@ def after(snapshot: PlacementSnapshot, suggestions: Suggestions, now_seconds: fl
     return replace(moved, processors=processors, forced_bytes=forced)
 
 
-def seconds_per_row(snapshot: PlacementSnapshot, processor: ProcessorStatistics) -> float:
-    """The measured speed of a processor; one without rows is taken to be as fast as the average."""
-    rows = _sampled_rows(snapshot, processor.processor)
-    if rows and processor.busy_seconds:
-        return processor.busy_seconds / rows
-    busy = sum(one.busy_seconds for one in snapshot.processors)
-    return busy / max(1, sum(one.sampled_rows for one in snapshot.groups))
-
-
 def _processor_after(
     before: PlacementSnapshot, moved: PlacementSnapshot, one: ProcessorStatistics, involved: bool
 ) -> ProcessorStatistics:
@@ -48,7 +39,7 @@ def _processor_after(
     return replace(
         one,
         resident_bytes=one.resident_bytes + grown,
-        busy_seconds=max(0.0, one.busy_seconds + rows * seconds_per_row(before, one)),
+        busy_seconds=max(0.0, one.busy_seconds + rows * before.seconds_per_row(one.processor)),
         adapted_seconds=before.now_seconds if involved else one.adapted_seconds,
     )
 

@@ -128,6 +128,15 @@ class PlacementSnapshot:
     def groups_of(self, processor: int) -> tuple[PlacedGroup, ...]:
         return tuple(one for one in self.groups if one.processor == processor)
 
+    def seconds_per_row(self, processor: int) -> float:
+        """The measured speed of a processor; one that had no rows is taken to be as fast as the average."""
+        rows = sum(one.sampled_rows for one in self.groups if one.processor == processor)
+        busy = self.processor(processor).busy_seconds
+        if rows and busy:
+            return busy / rows
+        everything = sum(one.sampled_rows for one in self.groups)
+        return sum(one.busy_seconds for one in self.processors) / max(1, everything)
+
     @property
     def adapted_seconds(self) -> float:
         """When the last adaptation of any processor ended."""

@@ -83,7 +83,13 @@ def test_the_next_round_collects_as_long_as_moving_took() -> None:
     assert next_collection(0.3, moved_seconds=None, minimum_seconds=0.25) == 0.25
 
 
-def test_a_receiver_without_rows_is_taken_to_be_as_fast_as_the_donor() -> None:
+def test_the_last_group_with_rows_stays_because_its_processor_would_be_forgotten() -> None:
+    """To an idle processor it would only carry the load along; to a busy one it would come back."""
+    assert placement_policy("flux-load")(loaded([[80, 0], [0]], [0.8, 0.0])) == NOTHING
+    assert placement_policy("flux-load")(loaded([[20], [10] * 4], [0.8, 0.1])) == NOTHING
+
+
+def test_a_receiver_without_rows_is_taken_to_be_as_slow_as_the_donor() -> None:
     (move,) = placement_policy("flux-load")(loaded([[50, 30], [0]], [0.8, 0.0])).moves
     assert move.groups == group_set([0])
 

@@ -95,6 +95,11 @@ def test_a_group_larger_than_half_of_the_difference_moves_if_that_still_helps() 
     assert placement_policy("pairwise-memory")(snapshot([[30], [0, 4]])) == NOTHING
 
 
+def test_no_more_moves_than_the_receiver_has_room_for() -> None:
+    (move,) = placement_policy("pairwise-memory")(snapshot([[10] * 16, [10] * 8])).moves
+    assert move.bytes == 20 * MB  # not 40: the limit is 100
+
+
 def test_groups_that_cannot_move_or_have_nothing_in_memory_stay() -> None:
     before = snapshot([[10, 10, 10], [10]])
     pinned = changed(changed(before, 0, movable=False), 1, suspended=True)

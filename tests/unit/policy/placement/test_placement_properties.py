@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spillway.model.group_set import members
@@ -17,11 +17,12 @@ from spillway.policy.placement import (
     placement_policy,
 )
 from spillway.policy.placement.active_disk import spill_allowance
-from spillway.policy.placement.outcome import after, seconds_per_row
+from spillway.policy.placement.outcome import after
 from spillway.policy.placement.suggestion import Suggestions
 
 BY_RESIDENT = ("pairwise-memory", "lazy-disk", "active-disk", "diffusion")
 KB = 1 << 10
+untimed = settings(deadline=None)
 
 
 @st.composite
@@ -82,13 +83,14 @@ def load(name: str, snapshot: PlacementSnapshot) -> dict[int, float]:
 def _speed(name: str, snapshot: PlacementSnapshot, one: ProcessorStatistics) -> float:
     """What a byte, or a row, counts for on a processor."""
     if name in ("flux-load", "flux-hybrid"):
-        return round(seconds_per_row(snapshot, one), 9)
+        return round(snapshot.seconds_per_row(one.processor), 9)
     return one.capacity
 
 
 names = st.sampled_from(sorted(PLACEMENT_POLICIES))
 
 
+@untimed
 @given(names, snapshots())
 def test_groups_move_to_a_less_loaded_processor_that_has_room(name: str, before: PlacementSnapshot) -> None:
     suggestions = placement_policy(name)(before)
@@ -106,6 +108,7 @@ def test_groups_move_to_a_less_loaded_processor_that_has_room(name: str, before:
             assert move.bytes <= before.processor(move.receiver).room_bytes
 
 
+@untimed
 @given(names, snapshots())
 def test_no_suggestion_makes_the_imbalance_larger(name: str, before: PlacementSnapshot) -> None:
     suggestions = replace(placement_policy(name)(before), spills=())
@@ -123,6 +126,7 @@ def test_no_suggestion_makes_the_imbalance_larger(name: str, before: PlacementSn
             assert apart < then[move.sender] - then[move.receiver] + slack
 
 
+@untimed
 @given(names, snapshots())
 def test_under_a_static_load_it_comes_to_an_end(name: str, before: PlacementSnapshot) -> None:
     policy = placement_policy(name)
@@ -138,6 +142,7 @@ def test_under_a_static_load_it_comes_to_an_end(name: str, before: PlacementSnap
     pytest.fail("no end after 400 adaptations")
 
 
+@untimed
 @given(names, snapshots())
 def test_a_flux_round_touches_a_processor_once(name: str, before: PlacementSnapshot) -> None:
     suggestions = placement_policy(name)(before)
@@ -149,13 +154,14 @@ def test_a_flux_round_touches_a_processor_once(name: str, before: PlacementSnaps
         assert len(suggestions.moves) <= 1
 
 
+@untimed
 @given(snapshots(), st.one_of(st.none(), st.integers(0, 20_000)))
 def test_all_forced_spills_together_stay_within_the_need(
     before: PlacementSnapshot, query_kilobytes: int | None
 ) -> None:
-    settings = {} if query_kilobytes is None else {"query_bytes": query_kilobytes * KB}
-    policy = placement_policy("active-disk", {"minimum_fill": 0, **settings})
-    query = settings.get("query_bytes")
+    query = None if query_kilobytes is None else query_kilobytes * KB
+    given_need = {} if query is None else {"query_bytes": query}
+    policy = placement_policy("active-disk", {"minimum_fill": 0, **given_need})
     allowed = spill_allowance(before, query)
     snapshot = before
     for _ in range(60):
@@ -165,6 +171,7 @@ def test_all_forced_spills_together_stay_within_the_need(
     assert snapshot.forced_bytes <= allowed
 
 
+@untimed
 @given(names, snapshots())
 def test_a_policy_is_a_function_of_its_snapshot(name: str, before: PlacementSnapshot) -> None:
     turned = replace(before, processors=before.processors[::-1], groups=before.groups[::-1])
@@ -173,10 +180,10 @@ def test_a_policy_is_a_function_of_its_snapshot(name: str, before: PlacementSnap
     assert (first.spills, first.postponed) == (second.spills, second.postponed)
 
 
-def alternating(policy_name: str, settings: dict[str, object]) -> list[tuple[float, Suggestions]]:
+def alternating(policy_name: str, chosen: dict[str, object]) -> list[tuple[float, Suggestions]]:
     """The worst case of figure 6.12: an hour in which ten times more rows go to one half of the groups, then
     to the other half, in turns of ten minutes (the first of five). Returns the adaptations with times."""
-    policy = placement_policy(policy_name, settings)
+    policy = placement_policy(policy_name, chosen)
     groups = tuple(PlacedGroup(group, group // 20, 0) for group in range(40))
     processors = (ProcessorStatistics(0, 0), ProcessorStatistics(1, 0))
     snapshot = PlacementSnapshot(0.0, 0, processors, groups)
