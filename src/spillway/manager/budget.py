@@ -38,6 +38,11 @@ class Budget:
     def working_bytes(self) -> int:
         return self.memory_bytes - self.state_bytes
 
+    @property
+    def cleanup_bytes(self) -> int:
+        """Groups of this size together are cleaned up at a time: they are copied, and a chunk of results."""
+        return self.working_bytes // 2
+
     def limits(self, limits: Limits, inputs: int) -> Limits:
         chunk_rows = max(256, self.working_bytes // 4 // ROW_BYTES)
         return replace(

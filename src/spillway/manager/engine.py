@@ -302,7 +302,7 @@ class Engine:
         budget = config.budget
         limits = config.limits if budget is None else budget.limits(config.limits, inputs)
         compaction = config.compaction if budget is None else budget.compaction(config.compaction)
-        part_bytes = None if budget is None else budget.working_bytes
+        part_bytes = None if budget is None else budget.cleanup_bytes
         batches = shared_out(self._batches(cleaning, part_bytes), config.processors)
         runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
         orders = []

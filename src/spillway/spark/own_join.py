@@ -63,13 +63,14 @@ def run(
     )
     query.awaitTermination()
     summary = query.summary()
+    planned = time.perf_counter() - began - summary["seconds"]
     return PeerResult(
         engine=SPILLWAY,
         rows_in=summary["input_rows"],
         results=parquet_row_count(out / "results"),
         seconds=summary["seconds"],
         epoch_seconds=tuple(epoch_seconds),
-        progress=tuple(progress),
+        progress=tuple((at - planned, results) for at, results in progress[1:]),
     )
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
 import pyarrow as pa
 from pyspark import TaskContext
 

@@ -116,10 +116,10 @@ class Attempt(Generic[OperatorT]):
             peak_bytes=self.peak_bytes,
         )
 
-    def _sample(self) -> None:
+    def _sample(self, images: int | None = None) -> None:
         """Note the memory of now: images, the arriving batch, and what Arrow has allocated besides."""
         allocated = pa.total_allocated_bytes() - self.allocated_before
-        now = self.tier.resident_bytes() + self.held_bytes + allocated
+        now = (self.tier.resident_bytes() if images is None else images) + self.held_bytes + allocated
         self.peak_bytes = max(self.peak_bytes, now)
 
     def _open(self) -> None:

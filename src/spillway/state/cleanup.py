@@ -9,15 +9,16 @@ delta rows of one input i, the last input whose row is from D:
 - i is the last input: for each f before it, the first input whose row is from B: inputs before f from D, f
   from B, inputs between f and i from B and D.
 
-Many groups are done together: a slice of a run is live for the generation that its group was in then. Rows
-are mapped, not copied, from the durable runs; only driving rows and chunks of matches are. A group that is
-too large for the budget is done alone, by parts of its hash range. All is enumerated in a fixed order, so a
-cursor says where to go on, and a kill repeats nothing.
+Many groups are done together: a slice of a run is live for the generation that its group was in then. Runs
+are mapped, and the rows of the groups are copied and merged once per input and generation: with hundreds of
+small runs a probe of each would take most of the time. A group that is too large for the budget is done
+alone, by parts of its hash range; a key that is too large is probed as it is mapped. All is enumerated in a
+fixed order, so a cursor says where to go on, and a kill repeats nothing.
 
 Known limit: on storage that is not local whole runs are read, not slices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -37,6 +38,12 @@ from spillway.state.storage import Storage
 BASE, DELTA, BOTH = "base", "delta", "both"
 DRIVER_BYTES = 1 << 20
 """How much of a generation is copied to drive probes at a time; also of a key that is larger than memory."""
+
+
+MERGED_ROUNDS = 3
+"""Rows that take up to so many times the bytes of a round are merged; rounds are a fifth of working memory."""
+Generations = list[list[list[Segment]]]
+"""Per input and generation, its rows."""
 
 
 class Term(NamedTuple):
@@ -65,6 +72,8 @@ class CleanupStep:
     storage: Storage
     writer: ResultWriter
     limits: Limits
+    sample: Callable[[], None]
+    """Called at moments of much memory."""
     rows_left: int = field(init=False)
     results_left: int = field(init=False)
     driven_rows: int = 0
@@ -97,21 +106,25 @@ class CleanupStep:
         plan = terms(len(self.operator.inputs))
         cursor = batch.cursor
         for part in range(cursor.part, cursor.parts):
-            segments = self._segments(batch, part)
+            mapped = self._segments(batch, part)
+            merged = self._merged(mapped)
             for generation in range(cursor.generation, batch.generations):
                 for number in range(cursor.term, len(plan)):
                     here = replace(cursor, part=part, generation=generation, term=number)
                     if self._exhausted():
                         return here
-                    if stopped := self._term(plan[number], segments, here):
+                    if stopped := self._term(plan[number], mapped, merged, here):
                         return stopped
                     cursor = cursor.at(part, generation, number + 1)
                 cursor = cursor.at(part, generation + 1)
             cursor = cursor.at(part + 1)
         return None
 
-    def _term(self, term: Term, segments: list[list[list[Segment]]], cursor: Cursor) -> Cursor | None:
-        """Produce one term from the cursor on; returns where it stopped, None at its end."""
+    def _term(self, term: Term, mapped: Generations, merged: Generations, cursor: Cursor) -> Cursor | None:
+        """Produce one term from the cursor on; returns where it stopped, None at its end.
+
+        What drives it is always taken as it is mapped, so that its order does not depend on the memory.
+        """
         generation = cursor.generation
         ranges = {
             BASE: slice(0, generation),
@@ -120,12 +133,12 @@ class CleanupStep:
         }
         others = [
             [one for of_generation in of_input[ranges[kind]] for one in of_generation]
-            for of_input, kind in zip(segments, term.others, strict=True)
+            for of_input, kind in zip(merged, term.others, strict=True)
         ]
         if not all(others):
             return None
         row, emitted = cursor.row, cursor.emitted
-        for first, driver in _driving(others[term.driver], self.operator.groups, row):
+        for first, driver in _driving(mapped[term.driver][generation], self.operator.groups, row):
             while row < first + driver.rows:
                 if self._exhausted():
                     return replace(cursor, row=row, emitted=emitted)
@@ -144,16 +157,30 @@ class CleanupStep:
         stop = min(found.total, emitted + self.results_left)
         for low in range(emitted, stop, limits.chunk_rows):
             write_chunk(self.writer, self.operator, chunk(found, low, min(stop, low + limits.chunk_rows)))
+            self.sample()
         self.results_left -= max(0, stop - emitted)
         done, left = found.position(stop)
         self.rows_left -= done
         self.driven_rows += done
         return done, left
 
-    def _segments(self, batch: CleanupBatch, part: int) -> list[list[list[Segment]]]:
+    def _merged(self, mapped: Generations) -> Generations:
+        """The same rows as one segment per input and generation, if that fits into memory.
+
+        Merging is stable, so the number of a match among the matches of its key stays what it is.
+        """
+        groups = self.operator.groups
+        slices = [one for of_input in mapped for of_generation in of_input for one in of_generation]
+        if sum(_live_bytes(one, groups) for one in slices) > self.limits.round_bytes * MERGED_ROUNDS:
+            return mapped
+        merged = [[[merge(one, groups)] if one else [] for one in of_input] for of_input in mapped]
+        self.sample()
+        return [[[one for one in of if one.rows] for of in of_input] for of_input in merged]
+
+    def _segments(self, batch: CleanupBatch, part: int) -> Generations:
         """Per input and generation, the rows of one part of the groups, as mapped from the runs."""
         inputs, groups = len(self.operator.inputs), self.operator.groups
-        found: list[list[list[Segment]]] = [[[] for _ in range(batch.generations)] for _ in range(inputs)]
+        found: Generations = [[[] for _ in range(batch.generations)] for _ in range(inputs)]
         for run, by_generation in batch.slices:
             whole = self._map(run)
             if batch.cursor.parts > 1:
@@ -167,6 +194,11 @@ class CleanupStep:
         if run.name not in self._mapped:
             self._mapped[run.name] = map_run(self.storage, run)
         return self._mapped[run.name]
+
+
+def _live_bytes(segment: Segment, groups: int) -> int:
+    rows = segment.live_rows(groups)
+    return segment.nbytes if rows is None else segment.nbytes * len(rows) // max(1, segment.rows)
 
 
 def _driving(segments: Sequence[Segment], groups: int, after: int) -> Iterator[tuple[int, Segment]]:

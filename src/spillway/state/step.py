@@ -94,8 +94,11 @@ class _JoinStep(Attempt[JoinOperator]):
 
     def _clean(self, busy: float) -> Report:
         """The work of a clean-up epoch: no input, no change of state but the cursors."""
+        images = self.tier.resident_bytes()
         with Clock(self.seconds, "clean"):
-            step = CleanupStep(self.operator, self.storage, self.writer, self.orders.limits)
+            step = CleanupStep(
+                self.operator, self.storage, self.writer, self.orders.limits, lambda: self._sample(images)
+            )
             cursors, finished = step.run(self.orders.cleanup)
             self._sample()
             files = self.writer.close()
