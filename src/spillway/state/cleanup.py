@@ -41,7 +41,7 @@ DRIVER_BYTES = 1 << 20
 
 
 MERGED_ROUNDS = 3
-"""Rows that take up to so many times the bytes of a round are merged; rounds are a fifth of working memory."""
+"""Rows of up to so many times the bytes of a round are merged; a round is a fifth of working memory."""
 Generations = list[list[list[Segment]]]
 """Per input and generation, its rows."""
 
