@@ -89,6 +89,7 @@ def started(engine: Any, streams: list[Stream]) -> CleaningQuery:
         writer,
         nothing,
         None,
+        lambda: None,
         lambda: engine.events.append("closed"),
         budget_is_hard=True,
         clean_at_end=False,

@@ -138,6 +138,11 @@ class Engine:
     def token(self) -> int:
         return self._log.token
 
+    @property
+    def owes(self) -> bool:
+        """Whether the sink lacks an epoch that is committed."""
+        return self._owed is not None
+
     def has_taken(self, batch_id: int) -> bool:
         """Whether this Spark batch is already committed."""
         return batch_id <= self.manifest.batch_id

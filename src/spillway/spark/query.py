@@ -38,6 +38,7 @@ class Query:
         writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter] | None,
         epoch: SparkEpoch,
         anchor: Anchor | None,
+        sweep: Callable[[], object],
         close: Callable[[], None],
         *,
         budget_is_hard: bool,
@@ -50,6 +51,8 @@ class Query:
         self._engine = engine
         self._epoch = epoch
         self._anchor = anchor
+        self._sweep = sweep
+        """Removes what tasks left that outlived their epoch."""
         self._close = close
         self._listener = listener
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
@@ -146,8 +149,8 @@ class Query:
                 self._stream.awaitTermination()
             if self._clean_at_end:
                 self._drain(ending=True)
-            if self._clean_at_end:
                 self.cleanup()
+            self._sweep()
         except Exception as error:
             if self._error is None and not self._stopping.is_set():
                 self._error = as_spillway_error(error) or SpillwayError(first_cause(error))

@@ -163,6 +163,7 @@ class Session:
                 self._writer(wire.stream, config) if stream else None,
                 SparkEpoch(self.spark, operator, engine.manifest.placement, anchor),
                 anchor,
+                lambda: None if engine.owes else sink.sweep(()),
                 opened.close,
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
