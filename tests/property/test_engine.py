@@ -123,7 +123,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "restore": draw(st.booleans()),
         "forget": draw(st.booleans()),
-        "driver_bytes": draw(st.sampled_from([40, 1 << 20])),
+        "piece_bytes": draw(st.sampled_from([200, 1 << 20])),
     }
 
 
@@ -132,7 +132,10 @@ def test_every_history_gives_the_join_by_definition(
     quick_directory: Callable[[], Path], history: dict[str, Any]
 ) -> None:
     directory = quick_directory()
-    with mock.patch("spillway.state.cleanup.DRIVER_BYTES", history["driver_bytes"]):
+    with (
+        mock.patch("spillway.manager.cleanup.PIECES", 1 << 40),
+        mock.patch("spillway.manager.cleanup.PIECE_BYTES", history["piece_bytes"]),
+    ):
         try:
             check(history, directory)
         finally:

@@ -12,6 +12,9 @@ from spillway.state.cursor import Cursor
 from spillway.state.manifest import Manifest
 from spillway.state.orders import CleanupBatch
 
+PIECE_BYTES = 64 << 10
+PIECES = 4
+"""Driving rows are copied by a quarter of what is cleaned up at a time, at least by `PIECE_BYTES`."""
 UNLIMITED_BATCH_BYTES = 64 << 20
 """Without a budget, groups of this size together are cleaned up at a time."""
 
@@ -61,7 +64,8 @@ def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[C
 
 
 def _cursor(groups: Sequence[int], size: int, limit: int, restore: bool) -> Cursor:
-    return Cursor(group_set(groups), restore, parts=max(1, -(-size // limit)) if len(groups) == 1 else 1)
+    parts = max(1, -(-size // limit)) if len(groups) == 1 else 1
+    return Cursor(group_set(groups), restore, parts, max(PIECE_BYTES, limit // PIECES))
 
 
 def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:

@@ -36,11 +36,9 @@ from spillway.state.segment import Segment, merge, take
 from spillway.state.storage import Storage
 
 BASE, DELTA, BOTH = "base", "delta", "both"
-DRIVER_BYTES = 1 << 20
-"""How much of a generation is copied to drive probes at a time; also of a key that is larger than memory."""
 
 
-MERGED_ROUNDS = 3
+MERGED_ROUNDS = 2.5
 """Rows of up to so many times the bytes of a round are merged; a round is a fifth of working memory."""
 Generations = list[list[list[Segment]]]
 """Per input and generation, its rows."""
@@ -138,7 +136,8 @@ class CleanupStep:
         if not all(others):
             return None
         row, emitted = cursor.row, cursor.emitted
-        for first, driver in _driving(mapped[term.driver][generation], self.operator.groups, row):
+        driving = mapped[term.driver][generation]
+        for first, driver in _driving(driving, self.operator.groups, row, cursor.piece_bytes):
             while row < first + driver.rows:
                 if self._exhausted():
                     return replace(cursor, row=row, emitted=emitted)
@@ -201,14 +200,16 @@ def _live_bytes(segment: Segment, groups: int) -> int:
     return segment.nbytes if rows is None else segment.nbytes * len(rows) // max(1, segment.rows)
 
 
-def _driving(segments: Sequence[Segment], groups: int, after: int) -> Iterator[tuple[int, Segment]]:
+def _driving(
+    segments: Sequence[Segment], groups: int, after: int, piece_bytes: int
+) -> Iterator[tuple[int, Segment]]:
     """The live rows of the segments in pieces of bounded size, each in hash order, with their numbers.
 
-    Pieces that end before row `after` are left out. What is in a piece depends on the segments only, so that
-    a cursor is good for any later process, whatever memory it has.
+    Pieces that end before row `after` are left out. What is in a piece depends on the segments and on the
+    cursor, so that it is the same in any later process, whatever memory that has.
     """
     number = 0
-    for piece in _pieces(segments, groups):
+    for piece in _pieces(segments, groups, piece_bytes):
         rows = sum(len(positions) for _, positions in piece)
         if number + rows > after:
             copies = [Segment(one.hashes[at], take(one.columns, at)) for one, at in piece]
@@ -216,18 +217,20 @@ def _driving(segments: Sequence[Segment], groups: int, after: int) -> Iterator[t
         number += rows
 
 
-def _pieces(segments: Sequence[Segment], groups: int) -> Iterator[list[tuple[Segment, Int64Array]]]:
-    """Positions of live rows, cut and put together to about `DRIVER_BYTES`."""
+def _pieces(
+    segments: Sequence[Segment], groups: int, piece_bytes: int
+) -> Iterator[list[tuple[Segment, Int64Array]]]:
+    """Positions of live rows, cut and put together to about the size of a piece."""
     piece: list[tuple[Segment, Int64Array]] = []
     size = 0
     for segment in segments:
         live = segment.live_rows(groups)
         positions = np.arange(segment.rows, dtype=np.int64) if live is None else live
         row_bytes = max(1, segment.nbytes // max(1, segment.rows))
-        step = max(1, DRIVER_BYTES // row_bytes)
+        step = max(1, piece_bytes // row_bytes)
         for start in range(0, len(positions), step):
             part = positions[start : start + step]
-            if piece and size + len(part) * row_bytes > DRIVER_BYTES:
+            if piece and size + len(part) * row_bytes > piece_bytes:
                 yield piece
                 piece, size = [], 0
             piece.append((segment, part))

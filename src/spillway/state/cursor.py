@@ -18,6 +18,8 @@ class Cursor:
     """Whether they return to memory afterwards, as one generation; otherwise they stay on disk."""
     parts: int
     """Into how many parts a group's hash range is cut, so that one fits the budget."""
+    piece_bytes: int = 1 << 20
+    """How much of a generation is copied to drive probes at a time; it decides the order of driving rows."""
     part: int = 0
     generation: int = 1
     """The generation that is being merged into the earlier ones."""
@@ -27,11 +29,11 @@ class Cursor:
 
     def at(self, part: int, generation: int = 1, term: int = 0) -> "Cursor":
         """The beginning of a term of the same batch."""
-        return Cursor(self.groups, self.restore, self.parts, part, generation, term)
+        return Cursor(self.groups, self.restore, self.parts, self.piece_bytes, part, generation, term)
 
     def to_json(self) -> list[object]:
-        place = [int(self.restore), self.parts, self.part, self.generation, self.term, self.row, self.emitted]
-        return [to_hex(self.groups), *place]
+        cut = [int(self.restore), self.parts, self.piece_bytes]
+        return [to_hex(self.groups), *cut, self.part, self.generation, self.term, self.row, self.emitted]
 
     @staticmethod
     def from_json(fields: list[object]) -> "Cursor":
