@@ -51,8 +51,8 @@ class Doom:
 def watch_orders(doom: Doom) -> None:
     make: Callable[..., list[Orders]] = Engine._orders
 
-    def orders(self: Any, change: Change, *rest: Any) -> list[Orders]:
-        made = make(self, change, *rest)
+    def orders(self: Any, change: Change, *rest: Any, **named: Any) -> list[Orders]:
+        made = make(self, change, *rest, **named)
         doom.see(made[0], change)
         return made
 
