@@ -13,8 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.manager.engine import Files
+from spillway.manager.rotation import Swap
+from spillway.manager.spill import Spill
+from spillway.model.group_set import group_set
 from spillway.state.attempt import Place
 from spillway.state.group import group_of
+from spillway.state.manifest import Manifest
 from spillway.state.operator import HASH_WIRE_COLUMN
 from spillway.state.orders import Orders, Report
 from spillway.state.step import StatefulOperator, run_step
@@ -64,3 +68,53 @@ class ListSink:
     def rows(self) -> list[tuple[object, ...]]:
         tables = [table for epoch in self.epochs.values() for table in epoch]
         return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+
+
+class ScriptedSwaps:
+    """Suspends and resumes scripted groups before each epoch."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+
+    def decide(
+        self,
+        manifest: Manifest,
+        victims: list[Spill],
+        resident: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
+        *,
+        forced: bool,
+    ) -> tuple[list[Swap], list[Spill]]:
+        fixed = manifest.unfinished_groups
+        if forced:
+            back = manifest.suspended & manifest.waiting_groups
+            return [Swap(0, 0, back & -back, 1, 1, "forced")], victims
+        chosen = self.script.pop() if self.script else 0
+        there = group_set(g for g, state in manifest.groups.items() if state.rows)
+        out = chosen & there & ~manifest.suspended & ~fixed
+        back = chosen & manifest.suspended
+        return ([Swap(0, out, back, 1, 1, "scripted")] if out or back else []), victims
+
+    def observe(self, epoch: int, swaps: object, seconds: float) -> None:
+        """The script does not depend on what happens."""
+
+
+class ScriptedSpills:
+    """Ends the generations of scripted groups before each epoch, whatever the memory."""
+
+    def __init__(self, script: list[int]) -> None:
+        self.script = script
+
+    def decide(
+        self,
+        manifest: Manifest,
+        resident_bytes: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
+        spare: int = 0,  # noqa: ARG002
+    ) -> list[Spill]:
+        chosen = self.script.pop() if self.script else 0
+        groups = [g for g, state in manifest.groups.items() if state.rows]
+        fixed = manifest.unfinished_groups | manifest.suspended
+        mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
+        return [Spill(0, mask, 1, 1, "scripted")] if mask else []
+
+    def observe(self, group_results: dict[int, int]) -> None:
+        """The script does not depend on what happens."""

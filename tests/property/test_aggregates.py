@@ -17,18 +17,15 @@ from hypothesis import strategies as st
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Engine, EngineConfig
 from spillway.manager.journal import Journal
-from spillway.manager.rotation import Swap
-from spillway.model.group_set import group_set
 from spillway.model.statistic import Frame, Statistic
 from spillway.plan.expression import ColumnRef
 from spillway.plan.statistic_type import statistic_type
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.compaction import CompactionLimits
-from spillway.state.manifest import Manifest
 from spillway.state.operator import WireInput
 from spillway.state.orders import Limits
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster
+from spillway.testing import ListSink, LocalCluster, ScriptedSwaps
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_US = 10
@@ -38,27 +35,6 @@ KEPT = 4
 """State does without the note."""
 Row = tuple[int, int, int | None, int | None, str]
 FRAMES = [Frame("rows", n) for n in (0, 2, 5)] + [Frame("range", n) for n in (0, 12, 40)]
-
-
-class ScriptedSwaps:
-    """Suspends and resumes scripted groups before each epoch."""
-
-    def __init__(self, script: list[int]) -> None:
-        self.script = script
-
-    def decide(
-        self, manifest: Manifest, victims: object, resident: dict[int, int], *, forced: bool
-    ) -> tuple[list[Swap], list[Any]]:
-        if forced:
-            back = manifest.suspended & manifest.waiting_groups
-            return [Swap(0, 0, back & -back, 1, 1, "forced")], []
-        chosen = self.script.pop() if self.script else 0
-        there = group_set(g for g, state in manifest.groups.items() if state.rows)
-        out, back = chosen & there & ~manifest.suspended, chosen & manifest.suspended
-        return ([Swap(0, out, back, 1, 1, "scripted")] if out or back else []), []
-
-    def observe(self, epoch: int, swaps: object, seconds: float) -> None:
-        pass
 
 
 def operator(statistics: tuple[Statistic, ...], lateness_us: int, groups: int) -> AggregateOperator:

@@ -17,58 +17,13 @@ from hypothesis import strategies as st
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Cleaning, Engine, EngineConfig, Files
 from spillway.manager.journal import Journal
-from spillway.manager.rotation import Swap
-from spillway.manager.spill import Spill
-from spillway.model.group_set import group_set
 from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
-from spillway.state.manifest import Manifest
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.reference import join
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster
-
-
-class ScriptedSwaps:
-    """Suspends and resumes scripted groups before each epoch."""
-
-    def __init__(self, script: list[int]) -> None:
-        self.script = script
-
-    def decide(
-        self, manifest: Manifest, victims: list[Spill], resident: dict[int, int], *, forced: bool
-    ) -> tuple[list[Swap], list[Spill]]:
-        fixed = manifest.unfinished_groups
-        if forced:
-            back = manifest.suspended & manifest.waiting_groups
-            return [Swap(0, 0, back & -back, 1, 1, "forced")], victims
-        chosen = self.script.pop() if self.script else 0
-        there = group_set(g for g, state in manifest.groups.items() if state.rows)
-        out = chosen & there & ~manifest.suspended & ~fixed
-        back = chosen & manifest.suspended
-        return ([Swap(0, out, back, 1, 1, "scripted")] if out or back else []), victims
-
-    def observe(self, epoch: int, swaps: object, seconds: float) -> None:
-        pass
-
-
-class ScriptedSpills:
-    """Ends the generations of scripted groups before each epoch, whatever the memory."""
-
-    def __init__(self, script: list[int]) -> None:
-        self.script = script
-
-    def decide(self, manifest: Manifest, resident_bytes: dict[int, int], spare: int = 0) -> list[Spill]:
-        chosen = self.script.pop() if self.script else 0
-        groups = [g for g, state in manifest.groups.items() if state.rows]
-        fixed = manifest.unfinished_groups | manifest.suspended
-        mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
-        return [Spill(0, mask, 1, 1, "scripted")] if mask else []
-
-    def observe(self, group_results: dict[int, int]) -> None:
-        pass
-
+from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -17,39 +17,20 @@ from hypothesis import strategies as st
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Cleaning, Engine, EngineConfig
 from spillway.manager.journal import Journal
-from spillway.manager.spill import Spill
-from spillway.model.group_set import group_set
 from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef
 from spillway.plan.window_rule import within_windows
 from spillway.state.compaction import CompactionLimits
-from spillway.state.manifest import Manifest
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster
+from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_US = 10
 """How far event time moves from batch to batch."""
 Row = tuple[int, int, int, int]
 """Input, id, key, event time."""
-
-
-class ScriptedSpills:
-    """Ends the generations of scripted groups before each epoch, whatever the memory."""
-
-    def __init__(self, script: list[int]) -> None:
-        self.script = script
-
-    def decide(self, manifest: Manifest, resident_bytes: dict[int, int], spare: int = 0) -> list[Spill]:
-        chosen = self.script.pop() if self.script else 0
-        groups = [g for g, state in manifest.groups.items() if state.rows]
-        mask = group_set(g for g in groups if chosen >> g & 1) & ~manifest.unfinished_groups
-        return [Spill(0, mask, 1, 1, "scripted")] if mask else []
-
-    def observe(self, group_results: dict[int, int]) -> None:
-        pass
 
 
 def operator(windows: tuple[Window, ...], groups: int) -> JoinOperator:

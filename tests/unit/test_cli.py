@@ -1,15 +1,16 @@
 """The command line without Spark: plans, errors as one line and an exit code, progress."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spillway.cli.app import main
 from spillway.cli.output import ProgressLine
 from spillway.cli.run import describe
 
+Call = Callable[..., tuple[int, str, str]]
 SOURCES = "".join(
     f'[sources.{name}]\nformat = "parquet"\npath = "data/{name}"\nschema = "k long, id long"\n'
     for name in "abc"
@@ -25,37 +26,25 @@ def job(directory: Path, sql: str = SQL, sources: str = SOURCES) -> Path:
     return file
 
 
-def call(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object
-) -> tuple[int, str, str]:
-    monkeypatch.setattr("sys.argv", ["spillway", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    output, error = capsys.readouterr()
-    return int(ended.value.code or 0), output, error
-
-
 def test_explain_needs_no_spark_when_the_job_has_schemas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setattr("spillway.spark.session.build_session", None)
-    code, output, error = call(monkeypatch, capsys, "explain", job(tmp_path))
+    code, output, error = call("explain", job(tmp_path))
     assert (code, error) == (0, "")
     assert "a.id < b.id" in output
-    code, output, _ = call(monkeypatch, capsys, "explain", job(tmp_path), "--json")
+    code, output, _ = call("explain", job(tmp_path), "--json")
     assert code == 0
     assert isinstance(json.loads(output.splitlines()[-1]), dict)
     assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
-def test_an_error_is_one_line_and_an_exit_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
+def test_an_error_is_one_line_and_an_exit_code(tmp_path: Path, call: Call, command: str) -> None:
     missing = tmp_path / "nowhere.toml"
     told = f"job file {missing} cannot be read: No such file or directory"
-    assert call(monkeypatch, capsys, command, missing) == (1, "", f"error: {told}\n")
-    code, output, error = call(monkeypatch, capsys, command, missing, "--json")
+    assert call(command, missing) == (1, "", f"error: {told}\n")
+    code, output, error = call(command, missing, "--json")
     assert (code, error) == (1, f"error: {told}\n")
     assert json.loads(output) == {"error": told, "kind": "JobError"}
 
@@ -70,41 +59,34 @@ def test_an_error_is_one_line_and_an_exit_code(
 )
 def test_explain_refuses_what_run_would(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    call: Call,
     sql: str,
     message: str,
 ) -> None:
-    code, output, error = call(monkeypatch, capsys, "explain", job(tmp_path, sql))
+    code, output, error = call("explain", job(tmp_path, sql))
     assert (code, output) == (1, "")
     assert len(error.splitlines()) == 1
     assert error.startswith("error: ")
     assert message in error
 
 
-def test_a_bad_schema_is_refused_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bad_schema_is_refused_by_name(tmp_path: Path, call: Call) -> None:
     bad = SOURCES.replace("k long, id long", "k long id", 1)
-    code, _, error = call(monkeypatch, capsys, "explain", job(tmp_path, sources=bad))
+    code, _, error = call("explain", job(tmp_path, sources=bad))
     assert code == 1
     assert len(error.splitlines()) == 1
     assert "k long id" in error
 
 
-def test_usage_errors_are_not_ours_to_hide(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, error = call(monkeypatch, capsys, "run", "--nonsense")
+def test_usage_errors_are_not_ours_to_hide(call: Call) -> None:
+    code, _, error = call("run", "--nonsense")
     assert code == 2
     assert "--nonsense" in error
 
 
-def test_the_demo_does_not_clear_a_directory_that_is_not_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_does_not_clear_a_directory_that_is_not_its_own(tmp_path: Path, call: Call) -> None:
     (tmp_path / "precious.txt").write_text("mine")
-    code, _, error = call(monkeypatch, capsys, "demo", "--directory", tmp_path)
+    code, _, error = call("demo", "--directory", tmp_path)
     assert code == 1
     assert f"{tmp_path} is not empty and not a demo; choose another" in error
     assert (tmp_path / "precious.txt").read_text() == "mine"

@@ -10,6 +10,7 @@ schema or number of groups is refused before anything is read or written.
 import fcntl
 import os
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,10 @@ class Checkpoint:
         self.storage.check_writable()
         self._lock = _lock(self.storage)
         self._is_new = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.close)
             self.query_id = self._query_id(identity)
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
 
     def abandon(self) -> None:
         """Take back the identity if this driver gave it and nothing was ever committed under it."""

@@ -24,6 +24,7 @@ from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_an
 from spillway.manager.rotation import RotationManager
 from spillway.manager.spill import SpillManager
 from spillway.model.group_set import GroupSet, all_groups, group_set, union
+from spillway.policy.distribution import EVEN, distributed
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.compaction import CompactionLimits, choose_merges, superseded
 from spillway.state.expiry import Expiry, expired_slices, lagging_groups
@@ -117,7 +118,7 @@ class Engine:
 
     def _recover(self) -> Manifest:
         config = self.config
-        placement = tuple(group * config.processors // config.groups for group in range(config.groups))
+        placement = distributed(EVEN, config.groups, config.processors)
         manifest = self._log.load(placement)
         if manifest.sequence >= 0:
             self._committed_placement = manifest.placement
@@ -359,16 +360,12 @@ class Engine:
         batches = begun_batches(self.manifest)
         if cleaning is Cleaning.BEGUN:
             return batches
-        begun = union(batch.cursor.groups for batch in batches)
-        fitting = self._fitting() & ~begun
-        wanted = {Cleaning.ALL: self.manifest.split_groups, Cleaning.LAGGING: self._lagging()}
-        others = wanted.get(cleaning, 0) & ~begun
-        if cleaning is Cleaning.LAGGING:
-            fitting, others = fitting & others, others & ~fitting
-        elif cleaning is Cleaning.ALL:
-            fitting = 0
+        wanted = self._lagging() if cleaning is Cleaning.LAGGING else self.manifest.split_groups
+        wanted &= ~union(batch.cursor.groups for batch in batches)
+        back = 0 if cleaning is Cleaning.ALL else self._fitting() & wanted
+        stay = 0 if cleaning is Cleaning.FITTING else wanted & ~back
         return [
             *batches,
-            *new_batches(self.manifest, fitting, batch_bytes, restore=True),
-            *new_batches(self.manifest, others, batch_bytes, restore=False),
+            *new_batches(self.manifest, back, batch_bytes, restore=True),
+            *new_batches(self.manifest, stay, batch_bytes, restore=False),
         ]

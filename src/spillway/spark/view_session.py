@@ -9,6 +9,7 @@ the key types, the checkpoint's identity, the sink.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -131,7 +132,9 @@ class Session:
         )
         schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
         opened = _Opened(Checkpoint(config.checkpoint, _identity(plan, wire, config)), sink)
-        try:
+        with ExitStack() as undo:
+            undo.callback(opened.close)
+            undo.callback(opened.checkpoint.abandon)
             opened.tier = choose_directory(config.tier, opened.checkpoint.query_id, _needed(config))
             opened.tier.claim()
             sink.prepare(opened.checkpoint.query_id, wire.schema)
@@ -157,7 +160,7 @@ class Session:
             )
             sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
             anchor = self._anchor(config.processors)
-            return Query(
+            query = Query(
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
@@ -169,10 +172,8 @@ class Session:
                 clean_at_end=config.until == "exhausted" or not stream,
                 listener=listener,
             )
-        except BaseException:
-            opened.checkpoint.abandon()
-            opened.close()
-            raise
+            undo.pop_all()
+            return query
 
     def _anchor(self, processors: int) -> Anchor | None:
         """Several executors need an anchor; one reaches its whole memory tier from anywhere."""

@@ -18,7 +18,7 @@ fixed order, so a cursor says where to go on, and a kill repeats nothing.
 Known limit: on storage that is not local whole runs are read, not slices.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -27,10 +27,8 @@ import numpy as np
 from spillway.model.group_set import members
 from spillway.state.cursor import Cursor
 from spillway.state.group import Int64Array, flags, group_starts
-from spillway.state.operator import JoinOperator
-from spillway.state.orders import CleanupBatch, Limits
-from spillway.state.probe import chunk, probe
-from spillway.state.results import ResultWriter, write_chunk
+from spillway.state.orders import CleanupBatch
+from spillway.state.production import Production
 from spillway.state.run import Run, map_run
 from spillway.state.segment import Segment, merge, take
 from spillway.state.storage import Storage
@@ -66,20 +64,14 @@ def terms(inputs: int) -> tuple[Term, ...]:
 class CleanupStep:
     """One processor's part of a clean-up epoch: bounded by driving rows and by results."""
 
-    operator: JoinOperator
     storage: Storage
-    writer: ResultWriter
-    limits: Limits
-    sample: Callable[[], None]
-    """Called at moments of much memory."""
+    production: Production
     rows_left: int = field(init=False)
-    results_left: int = field(init=False)
     driven_rows: int = 0
     _mapped: dict[str, Segment] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.rows_left = self.limits.rows
-        self.results_left = self.limits.results
+        self.rows_left = self.production.limits.rows
 
     def run(self, batches: Sequence[CleanupBatch]) -> tuple[list[Cursor], list[Cursor]]:
         """Go on with the batches in order; returns where begun ones stopped, and those that are finished."""
@@ -98,10 +90,10 @@ class CleanupStep:
         return cursors, finished
 
     def _exhausted(self) -> bool:
-        return self.rows_left <= 0 or self.results_left <= 0
+        return self.rows_left <= 0 or self.production.results_left <= 0
 
     def _batch(self, batch: CleanupBatch) -> Cursor | None:
-        plan = terms(len(self.operator.inputs))
+        plan = terms(len(self.production.operator.inputs))
         cursor = batch.cursor
         for part in range(cursor.part, cursor.parts):
             mapped = self._segments(batch, part)
@@ -137,48 +129,36 @@ class CleanupStep:
             return None
         row, emitted = cursor.row, cursor.emitted
         driving = mapped[term.driver][generation]
-        for first, driver in _driving(driving, self.operator.groups, row, cursor.piece_bytes):
+        for first, driver in _driving(driving, self.production.operator.groups, row, cursor.piece_bytes):
             while row < first + driver.rows:
                 if self._exhausted():
                     return replace(cursor, row=row, emitted=emitted)
                 start = row - first
-                stop = min(driver.rows, start + min(self.limits.block_rows, self.rows_left))
+                stop = min(driver.rows, start + min(self.production.limits.block_rows, self.rows_left))
                 block = Segment(driver.hashes[start:stop], driver.columns.slice(start, stop - start))
-                done, emitted = self._block(term.driver, block, others, emitted)
+                done, emitted = self.production.block(term.driver, block, others, emitted)
                 row += done
+                self.rows_left -= done
+                self.driven_rows += done
         return None
-
-    def _block(
-        self, driver: int, block: Segment, others: list[list[Segment]], emitted: int
-    ) -> tuple[int, int]:
-        operator, limits = self.operator, self.limits
-        found = probe(block, driver, others, operator.groups, operator.key_columns, limits.gather_rows)
-        stop = min(found.total, emitted + self.results_left)
-        for low in range(emitted, stop, limits.chunk_rows):
-            write_chunk(self.writer, self.operator, chunk(found, low, min(stop, low + limits.chunk_rows)))
-            self.sample()
-        self.results_left -= max(0, stop - emitted)
-        done, left = found.position(stop)
-        self.rows_left -= done
-        self.driven_rows += done
-        return done, left
 
     def _merged(self, mapped: Generations) -> Generations:
         """The same rows as one segment per input and generation, if that fits into memory.
 
         Merging is stable, so the number of a match among the matches of its key stays what it is.
         """
-        groups = self.operator.groups
+        groups = self.production.operator.groups
         slices = [one for of_input in mapped for of_generation in of_input for one in of_generation]
-        if sum(_live_bytes(one, groups) for one in slices) > self.limits.round_bytes * MERGED_ROUNDS:
+        most = self.production.limits.round_bytes * MERGED_ROUNDS
+        if sum(_live_bytes(one, groups) for one in slices) > most:
             return mapped
         merged = [[[merge(one, groups)] if one else [] for one in of_input] for of_input in mapped]
-        self.sample()
+        self.production.sample()
         return [[[one for one in of if one.rows] for of in of_input] for of_input in merged]
 
     def _segments(self, batch: CleanupBatch, part: int) -> Generations:
         """Per input and generation, the rows of one part of the groups, as mapped from the runs."""
-        inputs, groups = len(self.operator.inputs), self.operator.groups
+        inputs, groups = len(self.production.operator.inputs), self.production.operator.groups
         found: Generations = [[[] for _ in range(batch.generations)] for _ in range(inputs)]
         for run, by_generation in batch.slices:
             whole = self._map(run)

@@ -11,20 +11,18 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from spillway.model.group_set import GroupSet
+from spillway.model.group_set import union
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.aggregate_step import AggregateStep
 from spillway.state.allocator import bound_allocator, give_back
 from spillway.state.attempt import Attempt, Clock, Place
 from spillway.state.cleanup import CleanupStep
-from spillway.state.cursor import Cursor
 from spillway.state.group import present
 from spillway.state.intake import Deltas, Intake
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import Pending, consume, read_pending
-from spillway.state.probe import chunk, probe
-from spillway.state.results import write_chunk
+from spillway.state.production import Production
 from spillway.state.segment import Segment, merge
 
 StatefulOperator = JoinOperator | AggregateOperator
@@ -49,13 +47,13 @@ def run_step(
 class _JoinStep(Attempt[JoinOperator]):
     finished: list[list[Segment]] = field(init=False)
     """Rows probed and not yet durable, per input."""
-    results_left: int = 0
+    production: Production = field(init=False)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         busy = time.process_time()
         orders = self.orders
         self._prepare()
-        self.results_left = orders.limits.results
+        self.production = Production(self.operator, self.writer, orders.limits, self._sample)
         self.finished = [[] for _ in self.operator.inputs]
         if orders.clean:
             return self._clean(busy)
@@ -64,7 +62,7 @@ class _JoinStep(Attempt[JoinOperator]):
         held = self._held()
         intake = Intake(self.operator, orders.limits, self.storage, queue, batches, orders.watermark, held)
         parked: list[Pending] = []
-        while not parked and self.results_left > 0 and (not self.added or self._has_room()):
+        while not parked and self.production.results_left > 0 and (not self.added or self._has_room()):
             with Clock(self.seconds, "receive"):
                 deltas = intake.round()
                 self.held_bytes = intake.held_bytes
@@ -96,9 +94,8 @@ class _JoinStep(Attempt[JoinOperator]):
         """The work of a clean-up epoch: no input, no change of state but the cursors."""
         images = self.tier.resident_bytes()
         with Clock(self.seconds, "clean"):
-            step = CleanupStep(
-                self.operator, self.storage, self.writer, self.orders.limits, lambda: self._sample(images)
-            )
+            self.production.sample = lambda: self._sample(images)
+            step = CleanupStep(self.storage, self.production)
             cursors, finished = step.run(self.orders.cleanup)
             self._sample()
             files = self.writer.close()
@@ -107,8 +104,8 @@ class _JoinStep(Attempt[JoinOperator]):
             pending=(*self.orders.pending, *self.orders.held),
             probed_rows=step.driven_rows,
             cursors=tuple(cursors),
-            cleaned=_groups(cursor for cursor in finished if not cursor.restore),
-            restored=_groups(cursor for cursor in finished if cursor.restore),
+            cleaned=union(cursor.groups for cursor in finished if not cursor.restore),
+            restored=union(cursor.groups for cursor in finished if cursor.restore),
         )
 
     def _finish_row(self, queue: tuple[Pending, ...]) -> tuple[Pending, ...]:
@@ -119,7 +116,7 @@ class _JoinStep(Attempt[JoinOperator]):
         while queue and queue[0].emitted:
             head = queue[0]
             _, row = read_pending(self.storage, head, self.operator.groups, 1)
-            done, emitted = self._probe(head.input, row, self.state, head.emitted)
+            done, emitted = self._probe(head.input, row, head.emitted)
             if done < row.rows:
                 return (replace(head, emitted=emitted), *queue[1:])
             self._finish(head.input, row)
@@ -131,7 +128,7 @@ class _JoinStep(Attempt[JoinOperator]):
         for number, delta in enumerate(deltas):
             if delta is None:
                 continue
-            done, emitted = self._probe(number, delta, self.state, 0)
+            done, emitted = self._probe(number, delta)
             if done:
                 self._finish(number, _slice(delta, 0, done))
             if done < delta.rows:
@@ -143,24 +140,13 @@ class _JoinStep(Attempt[JoinOperator]):
         self.finished[number].append(rows)
         self.state[number] = [*self.state[number], rows]
 
-    def _probe(
-        self, number: int, delta: Segment, state: list[list[Segment]], emitted: int
-    ) -> tuple[int, int]:
+    def _probe(self, number: int, delta: Segment, emitted: int = 0) -> tuple[int, int]:
         """Produce the results that the delta drives; returns the rows done, and the results of the next."""
-        limits = self.orders.limits
-        for start in range(0, delta.rows, limits.block_rows):
-            block = _slice(delta, start, min(delta.rows, start + limits.block_rows))
-            found = probe(
-                block, number, state, self.operator.groups, self.operator.key_columns, limits.gather_rows
-            )
-            begin = emitted if start == 0 else 0
-            stop = min(found.total, begin + self.results_left)
-            for low in range(begin, stop, limits.chunk_rows):
-                write_chunk(self.writer, self.operator, chunk(found, low, min(stop, low + limits.chunk_rows)))
-                self._sample()
-            self.results_left -= max(0, stop - begin)
-            if stop < found.total:
-                done, emitted = found.position(stop)
+        block_rows = self.orders.limits.block_rows
+        for start in range(0, delta.rows, block_rows):
+            block = _slice(delta, start, min(delta.rows, start + block_rows))
+            done, emitted = self.production.block(number, block, self.state, emitted)
+            if done < block.rows:
                 return start + done, emitted
         return delta.rows, 0
 
@@ -188,13 +174,6 @@ class _JoinStep(Attempt[JoinOperator]):
             self.state[number] = [*self.state[number][: -len(parts)], image]
             self._note_grown(rows)
             parts.clear()
-
-
-def _groups(cursors: Iterable[Cursor]) -> GroupSet:
-    groups = 0
-    for cursor in cursors:
-        groups |= cursor.groups
-    return groups
 
 
 def _slice(segment: Segment, start: int, stop: int) -> Segment:

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spillway.cli.app import main
 from spillway.manager.engine import Engine
 from spillway.manager.journal import FILE_NAME
 from spillway.report import write_report
@@ -24,6 +24,7 @@ from spillway.report.series import POINTS, memory, productivity, spill_marks, th
 from spillway.report.totals import totals
 
 Finished = tuple[Path, Engine]
+Call = Callable[..., tuple[int, str, str]]
 
 
 class Elements(HTMLParser):
@@ -146,21 +147,9 @@ def test_a_journal_without_budget_and_bytes_still_gives_a_page(finished: Finishe
     assert (elements.tags["svg"], elements.ids["productivity"]) == (4, 0)
 
 
-def call(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object
-) -> tuple[int, str, str]:
-    monkeypatch.setattr("sys.argv", ["spillway", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    output, error = capsys.readouterr()
-    return int(ended.value.code or 0), output, error
-
-
-def test_the_command_prints_one_json_object(
-    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_one_json_object(finished: Finished, tmp_path: Path, call: Call) -> None:
     out = tmp_path / "page.html"
-    code, output, error = call(monkeypatch, capsys, "report", finished[0], "--out", out, "--json")
+    code, output, error = call("report", finished[0], "--out", out, "--json")
     assert (code, error) == (0, "")
     told: dict[str, Any] = json.loads(output)
     assert told["report"] == str(out)
@@ -184,15 +173,14 @@ def test_the_command_prints_one_json_object(
 def test_what_is_no_journal_is_refused_in_one_line(
     finished: Finished,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    call: Call,
     spoil: Any,
     message: str,
 ) -> None:
     state, out = tmp_path / "state", tmp_path / "page.html"
     shutil.copytree(finished[0], state)
     spoil(state)
-    code, output, error = call(monkeypatch, capsys, "report", state, "--out", out)
+    code, output, error = call("report", state, "--out", out)
     assert (code, output, len(error.splitlines())) == (1, "", 1)
     assert message in error
     assert not out.exists()
@@ -203,18 +191,14 @@ def insert(state: Path, line: str) -> None:
     (state / FILE_NAME).write_text("\n".join([first, line, *rest]) + "\n")
 
 
-def test_a_place_that_cannot_be_written_is_refused(
-    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, error = call(monkeypatch, capsys, "report", finished[0], "--out", tmp_path / "no" / "page.html")
+def test_a_place_that_cannot_be_written_is_refused(finished: Finished, tmp_path: Path, call: Call) -> None:
+    code, _, error = call("report", finished[0], "--out", tmp_path / "no" / "page.html")
     assert (code, len(error.splitlines())) == (1, 1)
     assert "cannot be written: No such file or directory" in error
 
 
-def test_a_remote_checkpoint_has_no_journal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, error = call(monkeypatch, capsys, "report", "s3://bucket/state")
+def test_a_remote_checkpoint_has_no_journal(call: Call) -> None:
+    code, _, error = call("report", "s3://bucket/state")
     assert (code, len(error.splitlines())) == (1, 1)
     assert "only local ones have a journal" in error
 
