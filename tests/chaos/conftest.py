@@ -100,19 +100,20 @@ class JobDirectory:
         return max((int(path.name.split(".")[0]) + 1 for path in names), default=0)
 
     def expected_results(self) -> int:
-        return int(self._database().sql("SELECT count(*) FROM expected").fetchall()[0][0])
+        with self._database() as database:
+            return int(database.sql("SELECT count(*) FROM expected").fetchall()[0][0])
 
     def difference(self) -> tuple[int, int]:
         """How many results are missing from the sink, and how many are too many, as DuckDB counts them."""
-        database = self._database()
         out = self.root / "out"
         files = (
             DeltaTable(out).file_uris() if self.sink == "delta" else [str(p) for p in out.glob("*.parquet")]
         )
-        database.execute("CREATE TABLE found AS SELECT * FROM read_parquet(?)", [files])
         missing = "SELECT count(*) FROM (FROM expected EXCEPT ALL FROM found)"
         extra = "SELECT count(*) FROM (FROM found EXCEPT ALL FROM expected)"
-        return database.sql(missing).fetchall()[0][0], database.sql(extra).fetchall()[0][0]
+        with self._database() as database:
+            database.execute("CREATE TABLE found AS SELECT * FROM read_parquet(?)", [files])
+            return database.sql(missing).fetchall()[0][0], database.sql(extra).fetchall()[0][0]
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         """The streams as views, and the right answer as a table."""

@@ -96,7 +96,8 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     assert max(one["peak_bytes"] for one in reports) <= MEMORY_BYTES
     wanted = view(names, lambda name: f"read_parquet('{streams}/{name}/*.parquet')")
     found = f"SELECT * FROM read_parquet('{tmp_path}/out/*.parquet')"
-    for left, right in ((wanted, found), (found, wanted)):
-        assert duckdb.sql(f"{left} EXCEPT ALL {right}").fetchall() == []
-    ((count,),) = duckdb.sql(f"SELECT count(*) FROM ({wanted})").fetchall()
+    with duckdb.connect() as database:
+        for left, right in ((wanted, found), (found, wanted)):
+            assert database.sql(f"{left} EXCEPT ALL {right}").fetchall() == []
+        ((count,),) = database.sql(f"SELECT count(*) FROM ({wanted})").fetchall()
     assert summary["results_runtime"] + summary["results_cleanup"] == count

@@ -29,7 +29,8 @@ def read_rows(sink_format: str, path: Path) -> list[tuple[int, str]]:
         files = DeltaTable(path).file_uris()
     else:
         files = sorted(map(str, path.glob("*.parquet")))
-    return duckdb.sql(f"SELECT id, name FROM read_parquet({files!r}) ORDER BY id").fetchall()
+    with duckdb.connect() as database:
+        return database.sql(f"SELECT id, name FROM read_parquet({files!r}) ORDER BY id").fetchall()
 
 
 def test_epochs_become_visible_one_by_one(tasks: Any, sink_format: str, tmp_path: Path) -> None:
