@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from spillway.errors import SinkError, SpillwayError
 from spillway.spark.query import Query
 
 HANG_SECONDS = 20
@@ -77,22 +80,28 @@ class CleaningQuery(Query):
         engine.has_cleanup = False
 
 
-def started(engine: Any, streams: list[Stream]) -> CleaningQuery:
+def started(
+    engine: Any,
+    streams: list[Stream],
+    kind: type[CleaningQuery] = CleaningQuery,
+    *,
+    stream: type[Stream] = Stream,
+    clean_at_end: bool = False,
+) -> CleaningQuery:
     def writer(on_batch: Callable[[Any, int], None]) -> Any:
-        streams.append(Stream(on_batch))
+        streams.append(stream(on_batch))
         return streams[0]
 
     nothing: Any = None
-    return CleaningQuery(
+    return kind(
         "query",
         engine,
         writer,
         nothing,
         None,
-        lambda: None,
         lambda: engine.events.append("closed"),
         budget_is_hard=True,
-        clean_at_end=False,
+        clean_at_end=clean_at_end,
     )
 
 
@@ -128,3 +137,55 @@ def test_nothing_is_closed_under_a_clean_up_and_none_begins_afterwards() -> None
     engine.has_cleanup = True
     query.cleanup()
     assert engine.events == ["cleaned", "closed"]
+
+
+class FailingQuery(CleaningQuery):
+    """Ends with a clean-up that the sink refuses, after it was asked to stop."""
+
+    def _clean(self, _: object) -> None:
+        engine: Any = self._engine
+        engine.cleaning.set()
+        engine.go_on.wait(HANG_SECONDS)
+        raise SinkError("the sink is full")
+
+
+def test_an_error_of_ours_while_stopping_is_told() -> None:
+    streams: list[Stream] = []
+    engine = IdleEngine(has_cleanup=True)
+    query = started(engine, streams, FailingQuery, clean_at_end=True)
+    wait_for_stream(query)
+    streams[0].end()
+    assert engine.cleaning.wait(HANG_SECONDS)
+    stopping = threading.Thread(target=query.stop)
+    stopping.start()
+    while not query._stopping.is_set():
+        time.sleep(0.001)
+    engine.go_on.set()
+    stopping.join()
+    assert str(query.exception()) == "the sink is full"
+    assert engine.events == ["closed"]
+
+
+class FailingStream(Stream):
+    """Is interrupted, as Spark's is when it is stopped inside a batch."""
+
+    def awaitTermination(self) -> None:
+        super().awaitTermination()
+        raise RuntimeError("interrupted")
+
+
+def test_to_be_interrupted_by_stop_is_no_error() -> None:
+    streams: list[Stream] = []
+    query = started(IdleEngine(), streams, stream=FailingStream)
+    wait_for_stream(query)
+    query.stop()
+    assert query.exception() is None
+
+
+def test_a_stream_that_fails_by_itself_is_an_error() -> None:
+    streams: list[Stream] = []
+    query = started(IdleEngine(), streams, stream=FailingStream)
+    wait_for_stream(query)
+    streams[0].end()
+    with pytest.raises(SpillwayError, match="interrupted"):
+        query.awaitTermination(HANG_SECONDS)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
-from spillway.model.group_set import GroupSet, group_set, members, union
+from spillway.model.group_set import GroupSet, group_set, members, placed_on, union
 from spillway.state.manifest import Manifest
 
 
@@ -36,7 +36,7 @@ def rotation_ended(manifest: Manifest, *, limited: bool) -> Change:
     """
     spills, swaps = [], []
     for processor in sorted(set(manifest.placement)):
-        mine = group_set(g for g in members(manifest.suspended) if manifest.placement[g] == processor)
+        mine = manifest.suspended & placed_on(manifest.placement, processor)
         there = group_set(g for g in members(mine) if manifest.groups[g].rows) if limited else 0
         size = sum(manifest.groups[group].bytes for group in members(mine))
         if there:

@@ -23,7 +23,7 @@ from spillway.manager.journal import Journal
 from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_anew
 from spillway.manager.rotation import RotationManager
 from spillway.manager.spill import SpillManager
-from spillway.model.group_set import GroupSet, all_groups, group_set, union
+from spillway.model.group_set import GroupSet, all_groups, group_set, placed_on, union
 from spillway.policy.distribution import EVEN, distributed
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.compaction import CompactionLimits, choose_merges, superseded
@@ -313,7 +313,7 @@ class Engine:
         runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
         orders = []
         for processor in range(config.processors):
-            groups = group_set(g for g, owner in enumerate(manifest.placement) if owner == processor)
+            groups = placed_on(manifest.placement, processor)
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))

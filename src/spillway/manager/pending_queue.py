@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spillway.model.group_set import GroupSet, group_set
+from spillway.model.group_set import GroupSet, placed_on
 from spillway.state.manifest import Manifest
 from spillway.state.pending import Pending
 
@@ -27,7 +27,6 @@ def placed_anew(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
     entries = [entry for queue in manifest.pending.values() for entry in queue]
     pending = {}
     for processor in sorted(set(placement)):
-        groups = group_set(g for g, owner in enumerate(placement) if owner == processor)
-        mine = [replace(entry, groups=entry.groups & groups) for entry in entries if entry.groups & groups]
-        pending[processor] = tuple(sorted(mine, key=lambda entry: not entry.emitted))
+        groups = placed_on(placement, processor)
+        pending[processor] = tuple(sorted(narrowed(entries, groups), key=lambda entry: not entry.emitted))
     return replace(manifest, placement=placement, pending=pending)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budget
 from spillway.manager.spill import Spill
-from spillway.model.group_set import GroupSet, group_set, members, union
+from spillway.model.group_set import GroupSet, group_set, members, placed_on, union
 from spillway.state.manifest import Manifest
 
 FILLED = 0.6
@@ -91,7 +91,7 @@ class RotationManager:
     def _exchange(self, manifest: Manifest, processor: int, out: list[int], resident: int) -> list[int]:
         """Groups whose turn has come; `out` is extended by those that make room for them."""
         groups, waiting = manifest.groups, manifest.waiting_groups
-        mine = group_set(g for g, owner in enumerate(manifest.placement) if owner == processor)
+        mine = placed_on(manifest.placement, processor)
         order = sorted(
             members(manifest.suspended & waiting & mine), key=lambda g: (groups[g].active_epoch, g)
         )

@@ -4,7 +4,7 @@ A set of groups is an `int` whose bit g stands for group g: union, difference an
 `& ~` and `&`, it is hashable, and 256 groups fit into 64 hexadecimal digits of a manifest.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 GroupSet = int
 
@@ -25,6 +25,11 @@ def union(masks: Iterable[GroupSet]) -> GroupSet:
     for mask in masks:
         together |= mask
     return together
+
+
+def placed_on(placement: Sequence[int], processor: int) -> GroupSet:
+    """The groups of one processor."""
+    return group_set(group for group, owner in enumerate(placement) if owner == processor)
 
 
 def members(mask: GroupSet) -> Iterator[int]:

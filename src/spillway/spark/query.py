@@ -38,7 +38,6 @@ class Query:
         writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter] | None,
         epoch: SparkEpoch,
         anchor: Anchor | None,
-        sweep: Callable[[], object],
         close: Callable[[], None],
         *,
         budget_is_hard: bool,
@@ -51,8 +50,6 @@ class Query:
         self._engine = engine
         self._epoch = epoch
         self._anchor = anchor
-        self._sweep = sweep
-        """Removes what tasks left that outlived their epoch."""
         self._close = close
         self._listener = listener
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
@@ -140,28 +137,38 @@ class Query:
         }
 
     def _work(self) -> None:
+        was_asked = False
         try:
-            self._drain()
-            if self._writer is not None and not self._stopping.is_set():
-                self._stream = self._writer(self._on_batch).start()
-                if self._stopping.is_set():
-                    self._stream.stop()
-                self._stream.awaitTermination()
-            if self._clean_at_end:
-                self._drain(ending=True)
-                self.cleanup()
-            self._sweep()
+            try:
+                self._live()
+            finally:
+                was_asked = self._stopping.is_set()
+                self._end()
         except Exception as error:
-            if self._error is None and not self._stopping.is_set():
-                self._error = as_spillway_error(error) or SpillwayError(first_cause(error))
+            # To stop interrupts the stream, which is no error; one of our own is one at any time.
+            ours = as_spillway_error(error)
+            if ours is not None or not was_asked:
+                self._error = ours or SpillwayError(first_cause(error))
                 self._error.__cause__ = error
-        finally:
-            self._seconds = time.perf_counter() - self._started
-            self._stopping.set()
-            with self._one_epoch:  # a clean-up that another thread asked for may be running
-                if self._anchor is not None:
-                    self._anchor.release()
-                self._close()
+
+    def _live(self) -> None:
+        self._drain()
+        if self._writer is not None and not self._stopping.is_set():
+            self._stream = self._writer(self._on_batch).start()
+            if self._stopping.is_set():
+                self._stream.stop()
+            self._stream.awaitTermination()
+        if self._clean_at_end:
+            self._drain(ending=True)
+            self.cleanup()
+
+    def _end(self) -> None:
+        self._seconds = time.perf_counter() - self._started
+        self._stopping.set()
+        with self._one_epoch:  # a clean-up that another thread asked for may be running
+            if self._anchor is not None:
+                self._anchor.release()
+            self._close()
 
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
         if self._engine.has_taken(batch_id):

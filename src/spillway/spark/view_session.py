@@ -11,6 +11,7 @@ the key types, the checkpoint's identity, the sink.
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -166,8 +167,7 @@ class Session:
                 self._writer(wire.stream, config) if stream else None,
                 SparkEpoch(self.spark, operator, engine.manifest.placement, anchor),
                 anchor,
-                lambda: None if engine.owes else sink.sweep(()),
-                opened.close,
+                partial(_close, opened, engine),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
                 listener=listener,
@@ -212,6 +212,14 @@ class _Opened:
         if self.tier is not None:
             self.tier.remove()
         self.checkpoint.close()
+
+
+def _close(opened: _Opened, engine: Engine) -> None:
+    """End a query, of which no epoch runs any more; what tasks left that outlived their epoch is removed."""
+    with ExitStack() as closing:
+        closing.callback(opened.close)
+        if not engine.owes:
+            opened.sink.sweep(())
 
 
 def _identity(plan: Plan, wire: Wire, config: RunConfig) -> Identity:
