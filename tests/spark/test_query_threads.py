@@ -169,7 +169,7 @@ def test_an_error_of_ours_while_stopping_is_told() -> None:
 class FailingStream(Stream):
     """Is interrupted, as Spark's is when it is stopped inside a batch."""
 
-    def awaitTermination(self) -> None:
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
         super().awaitTermination()
         raise RuntimeError("interrupted")
 
