@@ -58,7 +58,6 @@ class Attempt(Generic[OperatorT]):
     added: list[Run] = field(default_factory=list)
     replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
     loaded_bytes: int = 0
-    freed_bytes: int = 0
     peak_bytes: int = 0
     allocated_before: int = 0
     """What Arrow had allocated before this step."""
@@ -78,7 +77,9 @@ class Attempt(Generic[OperatorT]):
         self.expired_rows = np.zeros(operator.groups, dtype=np.int64)
         self.expired_bytes = np.zeros(operator.groups, dtype=np.float64)
         with Clock(self.seconds, "free"):
-            self.freed_bytes = self.tier.free(orders.free, orders.runs) if orders.free else 0
+            self.tier.keep_only(orders.runs)
+            if orders.free:
+                self.tier.free(orders.free)
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
         """The report of an epoch that took in input."""
@@ -96,6 +97,7 @@ class Attempt(Generic[OperatorT]):
         )
 
     def _report(self, busy: float, files: tuple[tuple[str, int, int], ...]) -> Report:
+        self._settle()
         return Report(
             processor=self.orders.processor,
             host=self.place.host,
@@ -112,9 +114,14 @@ class Attempt(Generic[OperatorT]):
             busy_seconds=time.process_time() - busy,
             seconds=self.seconds,
             group_results=nonzero(self.writer.group_results),
-            freed_bytes=self.freed_bytes,
+            freed_bytes=self.tier.freed_bytes,
             peak_bytes=self.peak_bytes,
         )
+
+    def _settle(self) -> None:
+        """Wait for what the step frees; the wait counts as freeing, not the work that went on beside."""
+        with Clock(self.seconds, "free"):
+            self.tier.settle()
 
     def _sample(self, images: int | None = None) -> None:
         """Note the memory of now: images, the arriving batch, and what Arrow has allocated besides."""
@@ -125,7 +132,6 @@ class Attempt(Generic[OperatorT]):
     def _open(self) -> None:
         orders, operator = self.orders, self.operator
         with Clock(self.seconds, "load"):
-            self.tier.keep_only(orders.runs)
             segments: dict[str, list[Segment]] = {}
             for run in orders.runs:
                 segments[run.name], loaded = self.tier.load(self.storage, run, run.live)
@@ -202,6 +208,7 @@ class Attempt(Generic[OperatorT]):
         times = self._event_times(number, segment)
         run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live, times=times)
         self.added.append(run)
+        self._settle()
         return run, self.tier.store(run, segment, live)
 
     def _event_times(self, number: int, segment: Segment) -> EventTimes | None:

@@ -7,12 +7,18 @@ is missing is read from the durable runs, and whatever the orders do not name is
 Invariant: an image is complete under its name (written aside, then renamed); its metadata says which groups
 it has, and a note beside it, written before anything is freed, which of them it has no more. So a lost or
 half-loaded tier can never change an answer.
+
+To give memory back is work of the operating system, page by page. It goes on beside the caller, who may read
+other groups meanwhile; nothing is stored before it is through, so the images never take more than they did.
 """
 
 import os
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,23 +32,31 @@ from spillway.state.storage import Storage
 
 IMAGE = ".image"
 FREED = ".freed"
+LEAVING = ".leaving"
 COARSE_BYTES = 16 << 10
 """Punching pays when the values of a range of rows in one column take at least this much."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MemoryTier:
     """The images of one processor on this host."""
 
     directory: str
     groups: int
+    freed_bytes: int = 0
+    """What was given back so far, once it is settled."""
+    _freeing: Future[None] | None = None
+    """What goes on beside the caller."""
+    _before_bytes: int = 0
+    _opened: dict[Path, "_Image"] = field(default_factory=dict)
+    """Images that were looked at and are still to be loaded: to open a file twice takes twice as long."""
 
     def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[Segment], int]:
         """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
         segments = []
         missing = wanted
         for path in self._images(run):
-            image = self._open(path)
+            image = self._opened.pop(path, None) or self._open(path)
             used = image.contained & missing
             if used:
                 segments.append(image.only(used, self.groups))
@@ -56,6 +70,7 @@ class MemoryTier:
 
     def store(self, run: Run, segment: Segment, contained: GroupSet) -> Segment:
         """Keep the segment as an image of the run, and give it back as mapped from there."""
+        self.settle()
         path = self._new_path(_stem(run))
         self._write(path, segment, contained)
         return self._open(path).only(contained, self.groups)
@@ -71,31 +86,49 @@ class MemoryTier:
             write_segment(sink, segment, {"groups": to_hex(contained)}, None)
         aside.rename(path)
 
-    def free(self, groups: GroupSet, runs: Sequence[Run]) -> int:
-        """Give back the memory of these groups in all images; returns how many bytes that were.
+    def free(self, groups: GroupSet) -> None:
+        """Begin to give back the memory of these groups in all images; `settle` waits for the end of it.
 
-        Images of other runs than these are removed, never punched: another attempt of the same step may have
-        written them, and may be reading them. In those of the runs it does not look at the groups either.
+        Only images of this step's own runs may be there (`keep_only`): none of its attempts reads these
+        groups in them.
         """
-        before = self.resident_bytes()
-        self.keep_only(runs)
+        self._before_bytes = self.resident_bytes()
+        beside: list[Callable[[], None]] = []
+        rewrites = []
         for path in self._images():
             image = self._open(path)
             dead = image.contained & groups
             if not dead:
+                self._opened[path] = image
                 continue
             if dead == image.contained:
-                self._remove(path)
+                beside.append(self._retired(path))
                 continue
             rows = image.rows
             ranges = dead_ranges(cut(rows.hashes, self.groups).tolist(), list(members(dead)))
             dead_rows = sum(stop - start for start, stop in ranges)
             if 2 * dead_rows > rows.rows or _is_fine_grained(rows, ranges, dead_rows):
-                self._rewrite(path, image, image.contained & ~dead)
+                rewrites.append((path, image, image.contained & ~dead))
             else:
                 path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
-                punch(str(path), image.address, rows.columns, ranges)  # the hashes stay, in order
-        return before - self.resident_bytes()
+                self._opened[path] = replace(image, contained=image.contained & ~dead)
+                # The hashes stay, in order.
+                beside.append(partial(punch, str(path), image.address, rows.columns, ranges))
+        if beside:
+            with_one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-free")
+            self._freeing = with_one.submit(_all, beside)
+            with_one.shutdown(wait=False)
+        for path, image, left in rewrites:
+            self._rewrite(path, image, left)
+
+    def settle(self) -> None:
+        """Wait until all that was freed is given back."""
+        freeing, self._freeing = self._freeing, None
+        if freeing is not None:
+            freeing.result()
+        if self._before_bytes:
+            self.freed_bytes += self._before_bytes - self.resident_bytes()
+            self._before_bytes = 0
 
     def discard(self, run: Run) -> None:
         """Remove the images of a run that another one stands for now."""
@@ -131,6 +164,13 @@ class MemoryTier:
         rows, metadata = decode_with_metadata(source, str(path))
         return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), address)
 
+    def _retired(self, path: Path) -> Callable[[], None]:
+        """Take an image out of use; what is returned gives its memory back."""
+        leaving = path.with_suffix(LEAVING)
+        path.rename(leaving)
+        path.with_suffix(FREED).unlink(missing_ok=True)
+        return partial(_release, leaving)
+
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         path.with_suffix(FREED).unlink(missing_ok=True)
@@ -147,6 +187,17 @@ class _Image:
 
     def only(self, groups: GroupSet, count: int) -> Segment:
         return Segment(self.rows.hashes, self.rows.columns, flags(groups, count))
+
+
+def _all(work: Iterable[Callable[[], None]]) -> None:
+    for one in work:
+        one()
+
+
+def _release(path: Path) -> None:
+    with suppress(FileNotFoundError):  # another attempt of the step may have been faster
+        os.truncate(path, 0)  # gives the pages back even while they are mapped
+        path.unlink()
 
 
 def _freed(path: Path) -> GroupSet:

@@ -92,6 +92,7 @@ class _JoinStep(Attempt[JoinOperator]):
 
     def _clean(self, busy: float) -> Report:
         """The work of a clean-up epoch: no input, no change of state but the cursors."""
+        self._settle()
         images = self.tier.resident_bytes()
         with Clock(self.seconds, "clean"):
             self.production.sample = lambda: self._sample(images)
