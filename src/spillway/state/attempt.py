@@ -76,9 +76,12 @@ class Attempt(Generic[OperatorT]):
         self.expiry = Expiry(operator.windows, orders.watermark, orders.keep)
         self.expired_rows = np.zeros(operator.groups, dtype=np.int64)
         self.expired_bytes = np.zeros(operator.groups, dtype=np.float64)
-        with Clock(self.seconds, "free"):
+        with Clock(self.seconds, "load"):
             self.tier.keep_only(orders.runs)
-            if orders.free:
+            if orders.free or not orders.clean:
+                self.tier.open()
+        if orders.free:
+            with Clock(self.seconds, "free"):
                 self.tier.free(orders.free)
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:

@@ -35,6 +35,10 @@ FREED = ".freed"
 LEAVING = ".leaving"
 COARSE_BYTES = 16 << 10
 """Punching pays when the values of a range of rows in one column take at least this much."""
+MOST_SHARE = 0.75
+"""An image that loses more than this share of its groups is written anew."""
+LEFT_SHARE = 0.1
+"""What may stay in memory of all that a spill frees, in images that are too fine-grained to be punched."""
 
 
 @dataclass(slots=True)
@@ -50,6 +54,10 @@ class MemoryTier:
     _before_bytes: int = 0
     _opened: dict[Path, "_Image"] = field(default_factory=dict)
     """Images that were looked at and are still to be loaded: to open a file twice takes twice as long."""
+
+    def open(self) -> None:
+        """Look at all images, as `free` and `load` do."""
+        self._opened = {path: self._open(path) for path in self._images()}
 
     def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[Segment], int]:
         """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
@@ -94,32 +102,23 @@ class MemoryTier:
         """
         self._before_bytes = self.resident_bytes()
         beside: list[Callable[[], None]] = []
-        rewrites = []
+        losses = []
         for path in self._images():
-            image = self._open(path)
+            image = self._opened[path] if path in self._opened else self._open(path)
             dead = image.contained & groups
-            if not dead:
-                self._opened[path] = image
-                continue
-            if dead == image.contained:
+            if dead and dead == image.contained:
+                self._opened.pop(path, None)
                 beside.append(self._retired(path))
-                continue
-            rows = image.rows
-            ranges = dead_ranges(cut(rows.hashes, self.groups).tolist(), list(members(dead)))
-            dead_rows = sum(stop - start for start, stop in ranges)
-            if 2 * dead_rows > rows.rows or _is_fine_grained(rows, ranges, dead_rows):
-                rewrites.append((path, image, image.contained & ~dead))
-            else:
-                path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
-                self._opened[path] = replace(image, contained=image.contained & ~dead)
-                # The hashes stay, in order.
-                beside.append(partial(punch, str(path), image.address, rows.columns, ranges))
+            elif dead:
+                losses.append(_Loss(path, image, dead))
+        rewritten = _to_rewrite(losses)
+        beside += [self._marked(loss) for loss in losses if loss not in rewritten]
         if beside:
             with_one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-free")
             self._freeing = with_one.submit(_all, beside)
             with_one.shutdown(wait=False)
-        for path, image, left in rewrites:
-            self._rewrite(path, image, left)
+        for loss in rewritten:
+            self._rewrite(loss)
 
     def settle(self) -> None:
         """Wait until all that was freed is given back."""
@@ -146,11 +145,19 @@ class MemoryTier:
         """The memory that the images occupy, as the operating system allocates it."""
         return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
 
-    def _rewrite(self, path: Path, image: "_Image", contained: GroupSet) -> None:
-        """Replace an image by one with these groups only, where punching would leave too much behind."""
-        left = image.only(contained, self.groups).only_live(self.groups)
-        self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
-        self._remove(path)
+    def _rewrite(self, loss: "_Loss") -> None:
+        """Replace an image by one with the groups that stay, where punching would leave too much behind."""
+        contained = loss.image.contained & ~loss.dead
+        left = loss.image.only(contained, self.groups).only_live(self.groups)
+        self._write(self._new_path(loss.path.name.split(".", 1)[0]), left, contained)
+        self._opened.pop(loss.path, None)
+        self._remove(loss.path)
+
+    def _marked(self, loss: "_Loss") -> Callable[[], None]:
+        """Leave groups out of an image from now on; what is returned notes that, and gives memory back."""
+        left = loss.image.contained & ~loss.dead
+        self._opened[loss.path] = replace(loss.image, contained=left)
+        return partial(_punch, loss, self.groups)
 
     def _images(self, run: Run | None = None) -> list[Path]:
         prefix = "" if run is None else _stem(run) + "."
@@ -207,10 +214,45 @@ def _freed(path: Path) -> GroupSet:
         return 0
 
 
-def _is_fine_grained(image: Segment, ranges: Sequence[tuple[int, int]], dead_rows: int) -> bool:
-    """Whether the values of a range in a column are mostly smaller than what can be punched out."""
-    columns = max(1, image.columns.num_columns)
-    return bool(image.nbytes * dead_rows / image.rows / columns < COARSE_BYTES * len(ranges))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loss:
+    """What an image loses. Sizes are estimates: to look at the rows would take longer than to be off."""
+
+    path: Path
+    image: _Image
+    dead: GroupSet
+
+    @property
+    def share(self) -> float:
+        return self.dead.bit_count() / self.image.contained.bit_count()
+
+    @property
+    def bytes(self) -> float:
+        return self.share * self.image.rows.nbytes
+
+    @property
+    def is_fine_grained(self) -> bool:
+        """Whether the values of a group in a column are mostly smaller than what can be punched out."""
+        columns = max(1, self.image.rows.columns.num_columns)
+        return bool(self.bytes < COARSE_BYTES * columns * self.dead.bit_count())
+
+
+def _to_rewrite(losses: Sequence[_Loss]) -> list[_Loss]:
+    """The images that are copied without what they lose, instead of being punched.
+
+    Those that lose most: there is little to copy, and the hashes of the others would stay. And those that are
+    too fine-grained to be punched, unless they are a small part of all: they wait for the next merge.
+    """
+    fine = sum(loss.bytes for loss in losses if loss.is_fine_grained)
+    much = fine > LEFT_SHARE * sum(loss.bytes for loss in losses)
+    return [loss for loss in losses if loss.share > MOST_SHARE or (much and loss.is_fine_grained)]
+
+
+def _punch(loss: _Loss, groups: int) -> None:
+    loss.path.with_suffix(FREED).write_text(to_hex(_freed(loss.path) | loss.dead))
+    rows = loss.image.rows
+    ranges = dead_ranges(cut(rows.hashes, groups).tolist(), list(members(loss.dead)))
+    punch(str(loss.path), loss.image.address, rows.columns, ranges)  # the hashes stay, in order
 
 
 def _stem(run: Run) -> str:
