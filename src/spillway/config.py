@@ -1,9 +1,12 @@
 """The settings of a run, with their units and defaults, and how sizes are written in job files."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from spillway.errors import JobError
+from spillway.policy.distribution import EVEN, Distribution, distributed
+from spillway.policy.placement import NO_PLACEMENT, placement_policy
 from spillway.policy.spill import NO_SPILL, SPILL_POLICIES
 
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -21,6 +24,8 @@ class RunConfig:
     """Partition groups: the unit of spill and relocation; many more than processors."""
     memory_bytes: int | None = None
     """State memory of one processor; None: no limit."""
+    memory_each: tuple[int, ...] = ()
+    """State memory of each processor in bytes, where they differ."""
     until: str = "exhausted"
     """exhausted: all available input, then stop; forever: go on as input arrives."""
     trigger: str | None = None
@@ -37,6 +42,18 @@ class RunConfig:
     """Groups that leave memory take turns in it with their waiting input; for input that never ends."""
     rotation_gap: float | None = None
     """Seconds between two turns; None: as long as the last exchange took."""
+    adapt: str = NO_PLACEMENT
+    """The policy that moves groups between processors, or makes them spill for each other."""
+    policy: Mapping[str, object] = field(default_factory=dict)
+    """Its parameters, where they are not the defaults: the table `[run.policy]`."""
+    distribution: Distribution = EVEN
+    """Where the groups are at first: "even", "hash", or the share of each processor."""
+    buffer_bytes: int = 0
+    """Input that a processor may park while it is slower than the others; 0: it never does."""
+    row_seconds: float = 0.0
+    """For experiments: how long a processor is busy with a row at least (`[run.emulate]`)."""
+    speeds: tuple[float, ...] = ()
+    """For experiments: the speed of each processor (`[run.emulate]`)."""
     tier: str | None = None
     """Directory of the memory tier; None: a tmpfs if there is one with room, else the system's temporary."""
 
@@ -58,7 +75,16 @@ class RunConfig:
             raise JobError(f'[run] spill = "{self.spill}": must be one of {known}')
         if self.rotation_gap is not None and self.rotation_gap < 0:
             raise JobError(f"[run] rotation_gap = {self.rotation_gap}: must not be negative")
-        if self.rotation and self.memory_bytes is None:
+        placement_policy(self.adapt, self.policy)
+        distributed(self.distribution, self.groups, self.processors)
+        if self.memory_each and len(self.memory_each) != self.processors:
+            raise JobError(
+                f"[run] memory has {len(self.memory_each)} sizes for {self.processors} processors: "
+                "give one for all, or one for each"
+            )
+        if self.row_seconds < 0 or not all(speed > 0 for speed in self.speeds):
+            raise JobError("[run.emulate] row_seconds must not be negative, and every speed be above 0")
+        if self.rotation and self.memory_bytes is None and not self.memory_each:
             raise JobError('[run] rotation = true needs a memory limit; add memory = "64MB"')
         if self.until not in UNTIL:
             raise JobError(f'[run] until = "{self.until}": must be one of {", ".join(UNTIL)}')

@@ -32,7 +32,10 @@ _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "rotation": bool,
     "rotation_gap": (float, int),
     "tier": str,
+    "adapt": str,
 }
+_RUN_KEYS = (*_RUN_TYPES, "memory", "distribution", "policy", "buffer", "emulate")
+_EMULATE_KEYS = ("row_seconds", "speeds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +140,56 @@ def _lateness(body: Mapping[str, Any], where: str) -> str:
 
 
 def _run(table: Mapping[str, Any], base: Path) -> RunConfig:
-    _known(table, (*_RUN_TYPES, "memory"), "[run]")
+    _known(table, _RUN_KEYS, "[run]")
     values: dict[str, Any] = {}
     for key, kind in _RUN_TYPES.items():
         if key in table:
             if not isinstance(table[key], kind) or isinstance(table[key], bool) != (kind is bool):
                 raise JobError(f"[run] {key} = {table[key]!r}: must be {_kind(kind)}")
             values[key] = table[key]
-    if "memory" in table:
-        values["memory_bytes"] = parse_bytes(table["memory"], "[run] memory")
+    values |= _memory(table.get("memory"))
+    values |= _emulation(table)
+    if "buffer" in table:
+        values["buffer_bytes"] = parse_bytes(table["buffer"], "[run] buffer")
+    if "distribution" in table:
+        shares = table["distribution"]
+        values["distribution"] = tuple(shares) if isinstance(shares, list) else shares
+    if "policy" in table:
+        values["policy"] = dict(_table(table, "policy"))
     if "checkpoint" not in values:
         raise JobError('[run] has no checkpoint; for example checkpoint = "state"')
     for key in ("checkpoint", "tier"):
         if key in values:
             values[key] = _resolve(values[key], base)
     return RunConfig(**values)
+
+
+def _memory(given: object) -> dict[str, Any]:
+    """One size for all processors, or a list with one for each."""
+    if given is None:
+        return {}
+    if isinstance(given, list):
+        return {"memory_each": tuple(parse_bytes(one, "[run] memory") for one in given)}
+    return {"memory_bytes": parse_bytes(str(given), "[run] memory")}
+
+
+def _emulation(table: Mapping[str, Any]) -> dict[str, Any]:
+    body = _table(table, "emulate", required=False)
+    _known(body, _EMULATE_KEYS, "[run.emulate]")
+    values: dict[str, Any] = {}
+    if "row_seconds" in body:
+        values["row_seconds"] = _number(body["row_seconds"], "[run.emulate] row_seconds")
+    if "speeds" in body:
+        if not isinstance(body["speeds"], list):
+            raise JobError(f"[run.emulate] speeds = {body['speeds']!r}: must be a list of numbers")
+        values["speeds"] = tuple(_number(one, "[run.emulate] speeds") for one in body["speeds"])
+    return values
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise JobError(f"{where} = {value!r}: must be a number")
+    return float(value)
 
 
 def _sink(table: Mapping[str, Any], base: Path) -> SinkSpec:

@@ -109,6 +109,7 @@ class ScriptedSpills:
         manifest: Manifest,
         resident_bytes: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
         spare: int = 0,  # noqa: ARG002
+        postponed: frozenset[int] = frozenset(),  # noqa: ARG002
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]

@@ -5,7 +5,8 @@
     sunk        the sink has it; the journal does not
 
 The epoch is a sequence number, or the n-th of its kind in this life: `spill:1` is the first that begins with
-a spill, `cleanup:2` the second that cleans up, `turn:1` the first in which suspended groups come back.
+a spill, `cleanup:2` the second that cleans up, `turn:1` the first in which suspended groups come back,
+`load:1` the first in which groups are loaded elsewhere, `switch:1` the first in which they are there.
 
 Usage: doomed_driver.py PLACE EPOCH JOB.toml --json
 """
@@ -18,9 +19,10 @@ from typing import Any
 
 from spillway.cli import main
 from spillway.manager.change import Change
-from spillway.manager.engine import Engine
 from spillway.manager.journal import Journal
+from spillway.manager.ordering import OrderMaker
 from spillway.spark.sinks.committer import SinkCommitter
+from spillway.state.manifest import Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.orders import Orders
 
@@ -41,22 +43,28 @@ class Doom:
 
     def see(self, orders: Orders, change: Change) -> None:
         """Count the epoch if it is of the doomed kind."""
-        turn = any(swap.resumed for swap in change.swaps)
-        if self.kind == ("cleanup" if orders.clean else "spill" if change.spills else "turn" if turn else ""):
+        kinds = {
+            "cleanup": orders.clean,
+            "spill": bool(change.spills),
+            "turn": any(swap.resumed for swap in change.swaps),
+            "load": bool(change.step.loads),
+            "switch": bool(change.step.switched),
+        }
+        if kinds.get(self.kind, False):
             self.left -= 1
             if self.left == 0:
                 self.sequence = orders.sequence
 
 
 def watch_orders(doom: Doom) -> None:
-    make: Callable[..., list[Orders]] = Engine._orders
+    make: Callable[..., list[Orders]] = OrderMaker.orders
 
-    def orders(self: Any, change: Change, *rest: Any, **named: Any) -> list[Orders]:
-        made = make(self, change, *rest, **named)
+    def orders(self: Any, manifest: Manifest, change: Change, *rest: Any, **named: Any) -> list[Orders]:
+        made = make(self, manifest, change, *rest, **named)
         doom.see(made[0], change)
         return made
 
-    Engine._orders = orders  # type: ignore[method-assign]
+    OrderMaker.orders = orders  # type: ignore[method-assign]
 
 
 def arm(place: str, doom: Doom) -> None:

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.engine import Engine
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.model.statistic import Frame, Statistic
 from spillway.plan.expression import ColumnRef
@@ -167,7 +168,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
             compaction=CompactionLimits(history["fanout"], history["most_bytes"]),
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        engine._rotation = swaps  # type: ignore[assignment]
+        engine.controller.rotation = swaps  # type: ignore[assignment]
         while batch_id < (restart + 1) * len(epochs) // len(sizes):
             rows = epochs[batch_id]
             in_time += [row for row in rows if watermark is None or row[0] >= watermark]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.engine import Engine
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.manager.spill import Spill
 from spillway.plan.expression import ColumnRef
@@ -32,7 +33,7 @@ PLAN = JoinOperator(
 
 
 class SpillsInSecondEpoch:
-    def decide(self, manifest: Manifest, resident_bytes: dict[int, int]) -> list[Spill]:
+    def decide(self, manifest: Manifest, *_: object) -> list[Spill]:
         return [Spill(0, 0b0010, 1, 1, "scripted")] if manifest.sequence == 0 else []
 
     def observe(self, group_results: dict[int, int]) -> None:
@@ -66,7 +67,7 @@ def test_an_attempt_does_not_free_what_another_has_just_written(tmp_path: Path) 
     limits = Limits(round_bytes=wire(0).nbytes + 1)
     config = EngineConfig(1, GROUPS, str(tmp_path / "tier"), limits)
     engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
-    engine._spill = SpillsInSecondEpoch()  # type: ignore[assignment]
+    engine.controller.spill = SpillsInSecondEpoch()  # type: ignore[assignment]
     engine.run_epoch(LocalCluster(PLAN, wire(0)), 0)
     engine.run_epoch(overtaken, 1)
     while engine.has_pending:

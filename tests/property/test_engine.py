@@ -2,8 +2,8 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,12 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Cleaning, Engine, EngineConfig, Files
+from spillway.manager.engine import Cleaning, Engine, Files
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
+from spillway.manager.relocation import RelocationLimits
+from spillway.model.group_set import all_groups, members
 from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
 from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import Limits
+from spillway.state.orders import Limits, Orders, Report
 from spillway.state.reference import join
 from spillway.state.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps
@@ -51,20 +54,53 @@ def wire(rows: list[tuple[int, int, int]], collide: int) -> pa.RecordBatch:
     )
 
 
+def requests() -> st.SearchStrategy[tuple[str, int, int]]:
+    """What users ask for between epochs: moves of groups, another number of processors."""
+    return st.tuples(
+        st.sampled_from(["move", "nothing", "rebalance", "resize"]), st.integers(0, 255), st.integers(0, 3)
+    )
+
+
+def ask(engine: Engine, request: tuple[str, int, int]) -> None:
+    kind, groups, number = request
+    manifest = engine.manifest
+    if kind == "move":
+        engine.controller.move(manifest, groups & all_groups(len(manifest.placement)), number)
+    elif kind == "rebalance":
+        engine.controller.rebalance(manifest)
+    elif kind == "resize":
+        engine.controller.resize(manifest, min(number + 1, len(manifest.placement)))
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCluster(LocalCluster):
+    """Sees that every group is on one processor."""
+
+    def __call__(self, orders: Sequence[Orders]) -> list[Report]:
+        groups = Counter(group for one in orders for group in members(one.groups))
+        assert groups == Counter(range(self.operator.groups))
+        for one in orders:
+            assert not any(run.live & ~one.groups for run in one.runs)
+            assert not any(run.live & one.groups for run in one.incoming)
+        return LocalCluster.__call__(self, orders)
+
+
 @st.composite
-def histories(draw: st.DrawFn) -> dict[str, Any]:
-    inputs = draw(st.integers(2, 5))
+def histories(draw: st.DrawFn, *, moving: bool = False) -> dict[str, Any]:
+    """With `moving` there are several processors, and somebody asks for moves before every epoch."""
+    inputs = draw(st.integers(2, 3 if moving else 5))
+    many = 4 if moving else 0
     key = st.one_of(st.integers(0, 3), st.integers(0, 20))
     row = st.tuples(st.integers(0, inputs - 1), key)
     return {
         "inputs": inputs,
-        "epochs": draw(st.lists(st.lists(row, max_size=14), max_size=7)),
-        "groups": draw(st.sampled_from([1, 3, 8])),
-        "processors": draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)),
-        "collide": draw(st.sampled_from([2, 5, 1000])),
+        "epochs": draw(st.lists(st.lists(row, min_size=many, max_size=14), min_size=many, max_size=7)),
+        "groups": draw(st.sampled_from([5, 8] if moving else [1, 3, 8])),
+        "processors": draw(st.lists(st.integers(2 if moving else 1, 3), min_size=1, max_size=3)),
+        "collide": draw(st.sampled_from([5, 1000] if moving else [2, 5, 1000])),
         "limits": Limits(
             rows=draw(st.integers(1, 30)),
-            results=draw(st.sampled_from([1, 2, 3, 7, 50, 10_000])),
+            results=draw(st.sampled_from([30, 10_000] if moving else [1, 2, 3, 7, 50, 10_000])),
             chunk_rows=draw(st.integers(1, 5)),
             block_rows=draw(st.integers(1, 6)),
             gather_rows=draw(st.sampled_from([1, 4, 1000])),
@@ -78,6 +114,8 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "restore": draw(st.booleans()),
         "forget": draw(st.booleans()),
+        "requests": draw(st.lists(requests(), min_size=2 * many, max_size=8)),
+        "load_bytes": draw(st.sampled_from([1, 100, 1 << 20])),
         "piece_bytes": draw(st.sampled_from([200, 1 << 20])),
     }
 
@@ -86,6 +124,17 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
 def test_every_history_gives_the_join_by_definition(
     quick_directory: Callable[[], Path], history: dict[str, Any]
 ) -> None:
+    check_in(quick_directory, history)
+
+
+@given(histories(moving=True))
+def test_moves_between_processors_change_no_result(
+    quick_directory: Callable[[], Path], history: dict[str, Any]
+) -> None:
+    check_in(quick_directory, history)
+
+
+def check_in(quick_directory: Callable[[], Path], history: dict[str, Any]) -> None:
     directory = quick_directory()
     with (
         mock.patch("spillway.manager.cleanup.PIECES", 1 << 40),
@@ -116,6 +165,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
     spills = ScriptedSpills(list(history["spills"]))
     swaps = ScriptedSwaps(list(history["swaps"]))
     cleanups = list(history["cleanups"])
+    asked = list(history["requests"])
     for restart, processors in enumerate(sizes):
         config = EngineConfig(
             processors=processors,
@@ -124,16 +174,19 @@ def check(history: dict[str, Any], directory: Path) -> None:
             limits=capped,
             compaction=CompactionLimits(fanout=history["fanout"]),
             budget=Budget(16 << 20) if history["restore"] else None,
+            relocation=RelocationLimits(load_bytes=history["load_bytes"], wait_epochs=2),
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        engine._spill = spills  # type: ignore[assignment]
-        engine._rotation = swaps  # type: ignore[assignment]
+        engine.controller.spill = spills  # type: ignore[assignment]
+        engine.controller.rotation = swaps  # type: ignore[assignment]
         last = restart == len(sizes) - 1
         stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
         while batch_id < stop:
             while engine.has_begun_cleanup:
                 engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-            engine.run_epoch(LocalCluster(plan, batches[batch_id], history["batch_rows"]), batch_id)
+            if asked:
+                ask(engine, asked.pop())
+            engine.run_epoch(WatchedCluster(plan, batches[batch_id], history["batch_rows"]), batch_id)
             assert engine.has_taken(batch_id)
             batch_id += 1
             if history["forget"]:
@@ -146,7 +199,9 @@ def check(history: dict[str, Any], directory: Path) -> None:
         while last and engine.has_begun_cleanup:
             engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
         while last and (engine.has_pending or engine.has_held):
-            engine.run_epoch(LocalCluster(plan), None, ending=True)
+            if asked:
+                ask(engine, asked.pop())
+            engine.run_epoch(WatchedCluster(plan), None, ending=True)
         while last and engine.has_cleanup:
             engine.run_cleanup_epoch(LocalCluster(plan))
     assert Counter(sink.rows()) == wanted
@@ -173,7 +228,7 @@ def test_an_epoch_does_not_overtake_one_that_the_sink_refused(tmp_path: Path) ->
     sink = ForgetfulSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"))
     engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
-    engine._spill = ScriptedSpills([1, 0])  # type: ignore[assignment]
+    engine.controller.spill = ScriptedSpills([1, 0])  # type: ignore[assignment]
     engine.run_epoch(LocalCluster(plan, wire([(0, 1, 1)], 1000)), 0)
     engine.run_epoch(LocalCluster(plan, wire([(1, 2, 1)], 1000)), 1)
     sink.fails = True

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.engine import Engine
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.plan.expression import ColumnRef
 from spillway.state.operator import JoinOperator, WireInput

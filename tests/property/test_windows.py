@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Cleaning, Engine, EngineConfig
+from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef
@@ -142,7 +143,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
 
     def opened() -> Engine:
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        engine._spill = spills  # type: ignore[assignment]
+        engine.controller.spill = spills  # type: ignore[assignment]
         return engine
 
     engine = opened()
@@ -189,7 +190,7 @@ def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     config = EngineConfig(1, 8, str(tmp_path / "tier"), budget=Budget(16 << 20))
     engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
     spills = ScriptedSpills([0b1111_0000 if epoch % 7 == 3 else 0 for epoch in range(200)])
-    engine._spill = spills  # type: ignore[assignment]
+    engine.controller.spill = spills  # type: ignore[assignment]
     rows = [(tag, n, n % 40, n // 10) for n in range(20_000) for tag in (0, 1)]
     held = []
     for batch_id in range(100):
@@ -215,7 +216,7 @@ def test_rows_on_disk_stay_while_older_input_waits_for_them(tmp_path: Path) -> N
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 2, str(tmp_path / "tier"), Limits(rows=1), budget=Budget(16 << 20))
     engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
-    engine._spill = ScriptedSpills([0b10, 0])  # type: ignore[assignment]
+    engine.controller.spill = ScriptedSpills([0b10, 0])  # type: ignore[assignment]
     partner, waits = (0, 0, 0, 5), (1, 1, 0, 10)
     engine.run_epoch(LocalCluster(plan, wire([partner])), 0)
     engine.run_epoch(LocalCluster(plan), None)  # the partner is a generation on disk now

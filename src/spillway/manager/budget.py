@@ -57,3 +57,13 @@ class Budget:
 
     def compaction(self, limits: CompactionLimits) -> CompactionLimits:
         return replace(limits, max_bytes=min(limits.max_bytes, self.working_bytes // 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The budget of every processor, also of those that come later: they get that of the last."""
+
+    each: tuple[Budget, ...]
+
+    def of(self, processor: int) -> Budget:
+        return self.each[min(processor, len(self.each) - 1)]

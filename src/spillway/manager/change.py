@@ -1,17 +1,32 @@
-"""What changes between two epochs: groups that leave memory, and groups that come back."""
+"""What changes between two epochs: groups that leave memory or come back, and groups that move."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from spillway.manager.relocation import Decision, RelocationStep
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
 from spillway.model.group_set import GroupSet, group_set, members, placed_on, union
 from spillway.state.manifest import Manifest
+from spillway.state.run import Run
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     spills: tuple[Spill, ...] = ()
     swaps: tuple[Swap, ...] = ()
+    decision: Decision = field(default_factory=Decision)
+    step: RelocationStep = field(default_factory=RelocationStep)
+    placement: tuple[int, ...] = ()
+    """Where the groups are in the next epoch."""
+    processors: int = 0
+    """How many there are in it."""
+    incoming: Mapping[int, tuple[Run, ...]] = field(default_factory=dict)
+    """What receivers of moves have of the groups after it, besides their own: runs, `live` reduced."""
+    senders: frozenset[int] = frozenset()
+    """Processors whose groups are being loaded elsewhere, so that the runs they are in must stay."""
+    quotas: Mapping[int, int] = field(default_factory=dict)
+    """Rows that slow processors take in at most."""
 
     @property
     def spilled(self) -> GroupSet:
@@ -22,6 +37,10 @@ class Change:
     def leaving(self) -> GroupSet:
         """Groups whose memory is given back."""
         return self.spilled | union(swap.suspended for swap in self.swaps)
+
+    def moved_from(self, processor: int) -> GroupSet:
+        """Groups that another processor has from this epoch on."""
+        return union(one.groups for one in self.step.switched if one.move.sender == processor)
 
     def suspended(self, before: GroupSet) -> GroupSet:
         """The suspended groups after the change."""

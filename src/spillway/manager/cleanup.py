@@ -44,10 +44,10 @@ def new_batches(
     return batches
 
 
-def fitting_groups(manifest: Manifest, resident: Mapping[int, int], limit: int) -> GroupSet:
+def fitting_groups(manifest: Manifest, room_bytes: Mapping[int, int]) -> GroupSet:
     """Groups that miss results and would fit into memory whole: the most rewarding, per processor."""
     chosen = 0
-    room = {processor: limit - size for processor, size in resident.items()}
+    room = dict(room_bytes)
     split = members(manifest.split_groups)
     for group in sorted(split, key=lambda group: (-manifest.groups[group].reward, group)):
         processor = manifest.placement[group]

@@ -9,29 +9,25 @@ The engine knows no Spark. It is driven by whoever brings input: Spark's foreach
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Protocol
 
 from spillway.errors import CheckpointError, StateError
-from spillway.manager.budget import Budget
-from spillway.manager.change import Change, rotation_ended
-from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches, shared_out
+from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches
+from spillway.manager.controller import Controller
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.epoch_entry import epoch_entry
 from spillway.manager.epoch_record import EpochRun, epoch_record
 from spillway.manager.journal import Journal
+from spillway.manager.ordering import OrderMaker
 from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_anew
-from spillway.manager.rotation import RotationManager
-from spillway.manager.spill import SpillManager
-from spillway.model.group_set import GroupSet, all_groups, group_set, placed_on, union
-from spillway.policy.distribution import EVEN, distributed
-from spillway.state.aggregate_operator import AggregateOperator
-from spillway.state.compaction import CompactionLimits, choose_merges, superseded
+from spillway.model.group_set import GroupSet, all_groups, group_set, union
+from spillway.policy.distribution import distributed
 from spillway.state.expiry import Expiry, expired_slices, lagging_groups
 from spillway.state.manifest import EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
-from spillway.state.orders import CleanupBatch, Limits, Orders, Report
-from spillway.state.run import Run
+from spillway.state.orders import CleanupBatch, Orders, Report
 from spillway.state.step import StatefulOperator
 from spillway.state.storage import Storage
 
@@ -67,24 +63,6 @@ class ResultSink(Protocol):
     def commit_files(self, sequence: int, files: Files) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class EngineConfig:
-    processors: int
-    groups: int
-    tier: str
-    """Directory of the memory tier on each host, already specific to this query."""
-    limits: Limits = field(default_factory=Limits)
-    compaction: CompactionLimits = field(default_factory=CompactionLimits)
-    run_compression: str | None = None
-    result_compression: str = "snappy"
-    budget: Budget | None = None
-    spill: str = "least-productive"
-    spill_share: float = 0.3
-    rotation: bool = False
-    """Groups that leave memory are suspended and take turns, instead of beginning a new generation."""
-    rotation_gap_seconds: float | None = None
-
-
 class Engine:
     def __init__(
         self,
@@ -94,6 +72,7 @@ class Engine:
         storage: Storage,
         sink: ResultSink,
         journal: Journal,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
         self.operator = operator
@@ -102,28 +81,25 @@ class Engine:
         self._sink = sink
         self._journal = journal
         self._log = ManifestLog(storage)
-        self._spill = SpillManager(config.budget, config.spill, config.spill_share)
         self._waits = operator.waiting_time is not None
         """Whether rows wait for the watermark and need all rows before them: no group is ever split."""
-        self._rotation = None
-        if (config.rotation or self._waits) and config.budget is not None:
-            gap = config.rotation_gap_seconds
-            self._rotation = RotationManager(config.budget, config.spill_share, gap, whole=self._waits)
-        self._resident: dict[int, int] = {}
+        self.controller = Controller(config, waits=self._waits, clock=clock)
+        self._make = OrderMaker(config, operator, storage.root, sink.staging, self._log.token)
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
         self._owed: EpochRecord | None = None
         """An epoch that is committed, and that the sink does not have."""
         self.manifest = self._recover()
+        self.controller.started(self.manifest.sequence + 1)
 
     def _recover(self) -> Manifest:
         config = self.config
-        placement = distributed(EVEN, config.groups, config.processors)
+        placement = distributed(config.distribution, config.groups, config.processors)
         manifest = self._log.load(placement)
         if manifest.sequence >= 0:
             self._committed_placement = manifest.placement
-        if len(set(manifest.placement)) != config.processors:
-            manifest = placed_anew(manifest, placement)
+        if manifest.processor_count != config.processors:
+            manifest = replace(placed_anew(manifest, placement), processors=config.processors)
         committed = self._sink.last_committed(self._query_id)
         if committed > manifest.sequence:
             raise CheckpointError(
@@ -152,6 +128,14 @@ class Engine:
     def has_pending(self) -> bool:
         """Whether rows wait that the next epoch can probe."""
         return self.manifest.waiting_groups & ~self.manifest.suspended != 0
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether more waits than the skew buffer may hold, so that the next batch has to wait."""
+        if not self.config.buffer_bytes:
+            return self.has_pending
+        queues = (narrowed(queue, ~self.manifest.suspended) for queue in self.manifest.pending.values())
+        return any(sum(entry.bytes_left for entry in queue) > self.config.buffer_bytes for queue in queues)
 
     @property
     def has_held(self) -> bool:
@@ -208,10 +192,14 @@ class Engine:
         return Expiry(self.operator.windows, self.manifest.watermark, keep)
 
     def _fitting(self) -> GroupSet:
-        budget = self.config.budget
-        if budget is None:
+        budgets = self.config.budgets
+        if budgets is None:
             return 0
-        return fitting_groups(self.manifest, self._resident, int(budget.state_bytes * ROOM_SHARE))
+        room = {
+            processor: int(budgets.of(processor).state_bytes * ROOM_SHARE) - resident
+            for processor, resident in self.controller.resident_bytes.items()
+        }
+        return fitting_groups(self.manifest, room)
 
     def run_cleanup_epoch(self, execute: Execute, cleaning: Cleaning = Cleaning.ALL) -> dict[str, Any]:
         """One epoch without input that produces missing results. Returns the journal entry."""
@@ -224,20 +212,32 @@ class Engine:
         clean = cleaning is not Cleaning.NONE
         forced, ending = ending and not self.has_pending, ending and self._waits
         started, wall = time.perf_counter(), time.time()
-        change = Change() if clean else self._decide(forced)
-        suspended = change.suspended(self.manifest.suspended)
-        expiry = self._expiry(suspended)
-        orders = self._orders(change, suspended, cleaning, expiry, ending=ending)
+        change = (
+            self.controller.cleaning(self.manifest)
+            if clean
+            else self.controller.decide(self.manifest, forced=forced)
+        )
+        before = self.manifest
+        if change.placement != before.placement:
+            before = placed_anew(before, change.placement)
+        expiry = self._expiry(change.suspended(before.suspended))
+        orders = self._make.orders(
+            before,
+            change,
+            expiry,
+            self._batches(cleaning) if clean else None,
+            free=self._free,
+            ending=ending,
+        )
         ordered = time.perf_counter()
         reports = sorted(execute(orders), key=lambda report: report.processor)
-        if [report.processor for report in reports] != list(range(self.config.processors)):
+        if [report.processor for report in reports] != list(range(change.processors)):
             came = [report.processor for report in reports]
             raise StateError(
                 f"epoch {orders[0].sequence} got reports of processors {came}, "
-                f"expected one of each of {self.config.processors}"
+                f"expected one of each of {change.processors}"
             )
         executed = time.perf_counter()
-        before = self.manifest
         run = EpochRun(orders[0].sequence, self._log.token, batch_id, change, clean, ending)
         placement = None if before.placement == self._committed_placement else before.placement
         record = epoch_record(run, before, self.operator.windows, reports, placement)
@@ -249,13 +249,9 @@ class Engine:
         committed = time.perf_counter()
         self._deliver()
         sunk = time.perf_counter()
-        self._resident = {report.processor: report.resident_bytes for report in reports}
         self._free = record.cleaned
-        self._spill.observe({group: counts[2] for group, counts in record.grown.items()})
-        if self._rotation is not None:
-            took = max(r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports)
-            self._rotation.observe(record.sequence, change.swaps, took)
-        entry = epoch_entry(record, self.manifest, reports, change, self.config.budget) | {
+        self.controller.observe(change, record, reports, sunk - started, clean=clean)
+        entry = epoch_entry(record, self.manifest, reports, change, self.config) | {
             "kind": "cleanup" if clean else "epoch",
             "time": wall,
             "seconds": {
@@ -275,16 +271,6 @@ class Engine:
             self._sink.commit_files(self._owed.sequence, self._owed.files)
             self._owed = None
 
-    def _decide(self, forced: bool) -> Change:
-        """What the next epoch begins with."""
-        if self._rotation is None:
-            left = rotation_ended(self.manifest, limited=self.config.budget is not None)
-            spills = self._spill.decide(self.manifest, self._resident)
-            return replace(left, spills=(*spills, *left.spills))
-        spills = self._spill.decide(self.manifest, self._resident, self.manifest.waiting_groups)
-        swaps, large = self._rotation.decide(self.manifest, spills, self._resident, forced=forced)
-        return Change(tuple(large), tuple(swaps))
-
     def _dropped(self, expiry: Expiry, record: EpochRecord) -> tuple[tuple[str, GroupSet], ...]:
         """Slices on disk that nothing needs after this epoch: groups that are whole, and got no rows.
 
@@ -300,63 +286,7 @@ class Engine:
         whole = group_set(g for g, state in groups.items() if len(state.ended) == 1 and not state.rows)
         return expired_slices(tuple(manifest.runs.values()), expiry, whole & ~busy)
 
-    def _orders(
-        self, change: Change, suspended: GroupSet, cleaning: Cleaning, expiry: Expiry, *, ending: bool
-    ) -> list[Orders]:
-        config, manifest = self.config, self.manifest
-        inputs = len(self.operator.inputs)
-        budget = config.budget
-        limits = config.limits if budget is None else budget.limits(config.limits, inputs)
-        compaction = config.compaction if budget is None else budget.compaction(config.compaction)
-        part_bytes = None if budget is None else budget.cleanup_bytes
-        batches = shared_out(self._batches(cleaning, part_bytes), config.processors)
-        runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
-        orders = []
-        for processor in range(config.processors):
-            groups = placed_on(manifest.placement, processor)
-            live = groups & ~(change.spilled | suspended)
-            mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
-            expired = tuple(run.name for run in mine if expiry.covers(run))
-            lasting = [run for run in mine if run.name not in expired]
-            orders.append(
-                Orders(
-                    sequence=manifest.sequence + 1,
-                    processor=processor,
-                    groups=groups,
-                    runs=mine,
-                    merges=self._merges(lasting, compaction, expiry),
-                    pending=narrowed(manifest.pending.get(processor, ()), ~suspended),
-                    limits=limits,
-                    state=self._storage.root,
-                    tier=f"{config.tier}/{self._log.token:06d}/{processor:04d}",
-                    staging=self._sink.staging,
-                    run_compression=config.run_compression,
-                    result_compression=config.result_compression,
-                    free=(change.leaving | self._free) & groups,
-                    cleanup=batches[processor],
-                    clean=cleaning is not Cleaning.NONE,
-                    expired=expired,
-                    watermark=manifest.watermark,
-                    keep=expiry.keep,
-                    suspended=suspended & groups,
-                    held=narrowed(manifest.pending.get(processor, ()), suspended),
-                    ending=ending,
-                )
-            )
-        return orders
-
-    def _merges(
-        self, runs: list[Run], limits: CompactionLimits, expiry: Expiry
-    ) -> tuple[tuple[str, ...], ...]:
-        merges = choose_merges(runs, len(self.operator.inputs), limits, expiry)
-        if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
-            return merges
-        merged = {name for names in merges for name in names}
-        return (*superseded([run for run in runs if run.name not in merged], limits), *merges)
-
-    def _batches(self, cleaning: Cleaning, batch_bytes: int | None) -> list[CleanupBatch]:
-        if cleaning is Cleaning.NONE:
-            return []
+    def _batches(self, cleaning: Cleaning) -> list[CleanupBatch]:
         batches = begun_batches(self.manifest)
         if cleaning is Cleaning.BEGUN:
             return batches
@@ -364,6 +294,8 @@ class Engine:
         wanted &= ~union(batch.cursor.groups for batch in batches)
         back = 0 if cleaning is Cleaning.ALL else self._fitting() & wanted
         stay = 0 if cleaning is Cleaning.FITTING else wanted & ~back
+        budgets = self.config.budgets
+        batch_bytes = None if budgets is None else min(budget.cleanup_bytes for budget in budgets.each)
         return [
             *batches,
             *new_batches(self.manifest, back, batch_bytes, restore=True),

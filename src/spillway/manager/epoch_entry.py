@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from spillway.manager.budget import Budget
 from spillway.manager.change import Change
+from spillway.manager.engine_config import EngineConfig
+from spillway.manager.relocation_entry import relocation_entry
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
 from spillway.model.group_set import members
@@ -13,9 +14,10 @@ from spillway.state.orders import Report
 
 
 def epoch_entry(
-    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], change: Change, budget: Budget | None
+    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], change: Change, config: EngineConfig
 ) -> dict[str, Any]:
-    """What the journal says of an epoch, save its times."""
+    """What the journal says of an epoch, save its times; `placement` if groups have moved."""
+    budget = config.budget_of(0)
     return {
         "sequence": record.sequence,
         "token": record.token,
@@ -31,6 +33,9 @@ def epoch_entry(
         "runs": len(manifest.runs),
         "spills": [_spill_entry(spill) for spill in change.spills],
         "swaps": [_swap_entry(swap) for swap in change.swaps],
+        "relocation": relocation_entry(change.decision, change.step),
+        "placement": list(manifest.placement) if record.placement is not None else None,
+        "quotas": {str(processor): rows for processor, rows in change.quotas.items()},
         "suspended_groups": manifest.suspended.bit_count(),
         "processors": [
             {

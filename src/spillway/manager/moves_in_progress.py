@@ -1,39 +1,27 @@
 """Moves under way, as values: make before break.
 
 The sender goes on with its groups while the receiver loads them from the durable runs, at most so many bytes
-per epoch; a group larger than that takes several epochs. When all is loaded, the placement changes. What the
-groups have grown by meanwhile the receiver reads with the change, as it reads any new run.
+per epoch, run by run, so that each is read once. When all is loaded, the placement changes. What the groups
+have grown by meanwhile the receiver reads with the change, as it reads any new run.
 A table of moves lives in the driver only: after a restart nothing is under way, and nothing is lost.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spillway.model.group_set import GroupSet, group_set, members
 from spillway.policy.placement import Move
-
-
-@dataclass(frozen=True, slots=True)
-class LoadPart:
-    """A part of one group's state, by the bytes it had when the move began."""
-
-    group: int
-    from_bytes: int
-    to_bytes: int
+from spillway.state.run import Run
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a receiver loads in one epoch for one move."""
+    """What a receiver loads in one epoch for one move, in bytes of the state that is to move."""
 
     number: int
     sender: int
     receiver: int
-    parts: tuple[LoadPart, ...]
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.to_bytes - part.from_bytes for part in self.parts)
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +65,10 @@ def next_loads(table: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load,
     loads = []
     for one in table:
         receiver = one.move.receiver
-        parts = tuple(_parts(one, limit_bytes - spent.get(receiver, 0)))
-        if parts:
-            load = Load(one.number, one.move.sender, receiver, parts)
-            spent[receiver] = spent.get(receiver, 0) + load.bytes
-            loads.append(load)
+        size = min(one.left_bytes, limit_bytes - spent.get(receiver, 0))
+        if size > 0:
+            spent[receiver] = spent.get(receiver, 0) + size
+            loads.append(Load(one.number, one.move.sender, receiver, size))
     return tuple(loads)
 
 
@@ -108,14 +95,23 @@ def moving_groups(table: Iterable[MoveInProgress]) -> GroupSet:
     return group_set(group for one in table for group in members(one.groups))
 
 
-def _parts(one: MoveInProgress, limit_bytes: int) -> Iterator[LoadPart]:
-    place = 0
-    begin, end = (
-        one.loaded_bytes,
-        min(one.loaded_bytes + max(0, limit_bytes), one.loaded_bytes + one.left_bytes),
-    )
-    for group, size in one.sizes:
-        low, high = max(begin, place), min(end, place + size)
-        if low < high:
-            yield LoadPart(group, low - place, high - place)
-        place += size
+def incoming_runs(runs: Iterable[Run], one: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
+    """The runs that the receiver has after so many bytes, oldest first, with the groups that move.
+
+    The share of a run that belongs to the groups is estimated from their number, so an epoch may load a run
+    more or less than its bytes say; after all bytes it has all runs from before the move.
+    """
+    total = sum(size for _, size in one.sizes)
+    slices = [
+        (replace(run, live=run.live & one.groups), run.bytes * (run.live & one.groups).bit_count())
+        for run in sorted(runs, key=lambda run: (run.first_epoch, run.name))
+        if run.live & one.groups and run.last_epoch < one.begun_epoch
+    ]
+    whole = sum(weight for _, weight in slices)
+    taken, reached = [], 0
+    for run, weight in slices:
+        if reached * total >= loaded_bytes * whole:
+            break
+        taken.append(run)
+        reached += weight
+    return tuple(taken)

@@ -30,6 +30,8 @@ class Sample:
     busy_seconds: Mapping[int, float]
     group_rows: Mapping[int, int]
     group_results: Mapping[int, int]
+    arrived_rows: Mapping[int, int] = field(default_factory=dict)
+    """Per processor, if the epoch had new input."""
 
 
 @dataclass(slots=True)
@@ -45,8 +47,19 @@ class PlacementStatistics:
             rows.update(report.group_rows)
             results.update(report.group_results)
         busy = {report.processor: report.busy_seconds for report in reports}
-        self.samples.append(Sample(epoch_seconds, busy, rows, results))
+        arrived = {report.processor: report.input_rows for report in reports}
+        self.samples.append(
+            Sample(epoch_seconds, busy, rows, results, arrived if any(arrived.values()) else {})
+        )
         self.resident_bytes = {report.processor: report.resident_bytes for report in reports}
+
+    def arrived_rows(self) -> dict[int, list[int]]:
+        """Rows per processor in each sampled epoch with input."""
+        arrived: dict[int, list[int]] = {}
+        for sample in self.samples:
+            for processor, rows in sample.arrived_rows.items():
+                arrived.setdefault(processor, []).append(rows)
+        return arrived
 
     def begin_anew(self) -> None:
         self.samples.clear()
@@ -108,7 +121,7 @@ class PlacementStatistics:
             busy_seconds=sum(sample.busy_seconds.get(processor, 0.0) for sample in self.samples),
             epoch_seconds=sum(sample.seconds for sample in self.samples),
             pending_rows=sum(entry.rows_left for entry in queue),
-            pending_bytes=sum(entry.bytes * entry.rows_left // max(1, entry.rows) for entry in queue),
+            pending_bytes=sum(entry.bytes_left for entry in queue),
             adapted_seconds=relocation.adapted_seconds.get(processor, NEVER),
             incoming_bytes=sum(one.left_bytes for one in table if one.move.receiver == processor),
             outgoing_bytes=sum(one.move.bytes for one in table if one.move.sender == processor),

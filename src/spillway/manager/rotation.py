@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spillway.manager.budget import Budget
+from spillway.manager.budget import Budgets
 from spillway.manager.spill import Spill
 from spillway.model.group_set import GroupSet, group_set, members, placed_on, union
 from spillway.state.manifest import Manifest
@@ -34,7 +34,7 @@ class Swap:
 
 @dataclass(slots=True)
 class RotationManager:
-    budget: Budget
+    budgets: Budgets
     share: float = 0.3
     """How much of the memory for state one swap exchanges."""
     gap_seconds: float | None = None
@@ -61,7 +61,7 @@ class RotationManager:
             victim = over.get(processor)
             out: list[int] = []
             if victim is not None:
-                large = self._larger_than_memory(manifest, victim.groups)
+                large = self._larger_than_memory(manifest, processor, victim.groups)
                 out = [group for group in members(victim.groups) if not large >> group & 1]
                 if large:
                     size = sum(manifest.groups[group].bytes for group in members(large))
@@ -82,10 +82,10 @@ class RotationManager:
             self._took = seconds
             self._ended = self.clock()
 
-    def _larger_than_memory(self, manifest: Manifest, groups: GroupSet) -> GroupSet:
+    def _larger_than_memory(self, manifest: Manifest, processor: int, groups: GroupSet) -> GroupSet:
         if self.whole:
             return 0
-        limit = self.budget.state_bytes
+        limit = self.budgets.of(processor).state_bytes
         return group_set(group for group in members(groups) if manifest.groups[group].bytes > limit)
 
     def _exchange(self, manifest: Manifest, processor: int, out: list[int], resident: int) -> list[int]:
@@ -100,12 +100,13 @@ class RotationManager:
         leave = sorted(
             members(inside & ~stay & ~group_set(out)), key=lambda g: (self._resumed_at.get(g, -1), g)
         )
-        room = int(self.budget.state_bytes * FILLED) - resident + sum(groups[group].bytes for group in out)
+        state_bytes = self.budgets.of(processor).state_bytes
+        room = int(state_bytes * FILLED) - resident + sum(groups[group].bytes for group in out)
         back: list[int] = []
         taken = 0  # bytes
         for group in order:
             size = groups[group].bytes
-            if back and taken + size > self.budget.state_bytes * self.share:
+            if back and taken + size > state_bytes * self.share:
                 break
             while room < size and leave:
                 room += groups[leave[0]].bytes

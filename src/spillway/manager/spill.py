@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from spillway.errors import BudgetError
-from spillway.manager.budget import Budget
+from spillway.manager.budget import Budgets
 from spillway.model.group_set import GroupSet, group_set
 from spillway.policy.spill import NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
 from spillway.state.manifest import Manifest
@@ -32,7 +32,7 @@ class Spill:
 
 @dataclass(slots=True)
 class SpillManager:
-    budget: Budget | None
+    budgets: Budgets | None
     policy: str = "least-productive"
     share: float = 0.3
     random: Random = field(default_factory=lambda: Random(0))  # noqa: S311 - victims, not secrets
@@ -45,25 +45,33 @@ class SpillManager:
             self._recent[group] = before + group_results.get(group, 0)
 
     def decide(
-        self, manifest: Manifest, resident_bytes: Mapping[int, int], spare: GroupSet = 0
+        self,
+        manifest: Manifest,
+        resident_bytes: Mapping[int, int],
+        spare: GroupSet = 0,
+        postponed: frozenset[int] = frozenset(),
     ) -> list[Spill]:
-        """The spills that the next epoch begins with; groups of `spare` only if the others do not suffice."""
-        if self.budget is None:
+        """The spills that the next epoch begins with; groups of `spare` only if the others do not suffice.
+
+        Processors that are `postponed` need not spill: groups that are about to leave them relieve them.
+        """
+        if self.budgets is None:
             return []
         spills = []
-        for processor in sorted(set(manifest.placement)):
+        for processor in sorted(set(manifest.placement) - postponed):
+            budget = self.budgets.of(processor)
             groups = self._statistics(manifest, processor)
             known = sum(one.bytes for one in groups)
             resident = max(resident_bytes.get(processor, 0), known)
-            if resident <= self.budget.state_bytes or not groups:
+            if resident <= budget.state_bytes or not groups:
                 continue
             if self.policy == NO_SPILL:
                 raise BudgetError(
                     f"processor {processor} holds {resident} bytes of state, its budget of "
-                    f"{self.budget.memory_bytes} leaves {self.budget.state_bytes} for state, and spill is "
+                    f"{budget.memory_bytes} leaves {budget.state_bytes} for state, and spill is "
                     '"none"; give more memory, or choose a spill strategy'
                 )
-            wanted = max(int(known * self.share), resident - self.budget.state_bytes)
+            wanted = max(int(known * self.share), resident - budget.state_bytes)
             others = tuple(one for one in groups if not spare >> one.group & 1)
             groups = others if sum(one.bytes for one in others) >= wanted else groups
             snapshot = SpillSnapshot(groups, wanted)

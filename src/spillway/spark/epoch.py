@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spillway.model.group_set import members
 from spillway.spark.anchor import Anchor
+from spillway.spark.anchors import Anchors
 from spillway.spark.processor import COMMIT_SCHEMA, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN
@@ -29,8 +31,7 @@ class SparkEpoch:
 
     spark: SparkSession
     operator: StatefulOperator
-    placement: tuple[int, ...]
-    anchor: Anchor | None
+    anchors: Anchors
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
@@ -39,7 +40,8 @@ class SparkEpoch:
 
     def job(self, orders: Sequence[Orders]) -> DataFrame:
         """The epoch as a plan: one partition per processor in, one commit row of each out."""
-        frame = self._direct(len(orders)) if self.anchor is None else self._anchored(self.anchor)
+        anchor = self.anchors.of(len(orders))
+        frame = self._direct(orders) if anchor is None else self._anchored(anchor, orders)
         return frame.mapInArrow(by_partition(orders, self.operator), COMMIT_SCHEMA)
 
     @contextmanager
@@ -63,16 +65,17 @@ class SparkEpoch:
             else:
                 conf.set(BATCH_BYTES, before)
 
-    def _direct(self, processors: int) -> DataFrame:
+    def _direct(self, orders: Sequence[Orders]) -> DataFrame:
+        processors = len(orders)
         if self.batch is None:
             return self.spark.range(0, processors, 1, processors).where("id < 0")
         # To coalesce the scans to one wave of tasks first made a run a fifth slower (two pairs of runs).
-        return self.batch.repartitionById(processors, self._route(self.placement))
+        return self.batch.repartitionById(processors, self._route(_placement(orders)))
 
-    def _anchored(self, anchor: Anchor) -> DataFrame:
+    def _anchored(self, anchor: Anchor, orders: Sequence[Orders]) -> DataFrame:
         if self.batch is None:
             return anchor.no_rows()
-        targets = tuple(anchor.labels[processor] for processor in self.placement)
+        targets = tuple(anchor.labels[processor] for processor in _placement(orders))
         return anchor.attach(self.batch, self._route(targets))
 
     def _route(self, targets: tuple[int, ...]) -> Column:
@@ -80,3 +83,9 @@ class SparkEpoch:
         if len(set(targets)) == 1:
             return F.lit(targets[0])
         return F.expr(f"element_at(array({','.join(map(str, targets))}), {group} + 1)")
+
+
+def _placement(orders: Sequence[Orders]) -> tuple[int, ...]:
+    """The processor of each group."""
+    owners = {group: one.processor for one in orders for group in members(one.groups)}
+    return tuple(owners[group] for group in range(len(owners)))

@@ -7,7 +7,8 @@ input is exhausted, and closes everything. Epochs never overlap; `stop` waits fo
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -16,7 +17,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import SpillwayError
 from spillway.manager.engine import Cleaning, Engine
-from spillway.spark.anchor import Anchor
+from spillway.manager.relocation import Decision
+from spillway.model.group_set import group_set
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.failure import as_spillway_error, first_cause
 
@@ -37,7 +39,6 @@ class Query:
         engine: Engine,
         writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter] | None,
         epoch: SparkEpoch,
-        anchor: Anchor | None,
         close: Callable[[], None],
         *,
         budget_is_hard: bool,
@@ -49,7 +50,6 @@ class Query:
         self._clean_at_end = clean_at_end
         self._engine = engine
         self._epoch = epoch
-        self._anchor = anchor
         self._close = close
         self._listener = listener
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
@@ -115,6 +115,35 @@ class Query:
         while self._engine.has_cleanup and not self._stopping.is_set():
             self._clean_once(Cleaning.ALL)
 
+    def rebalance(self) -> list[str]:
+        """Spread the groups evenly over the processors, from the next epoch on; the refusals, if any."""
+        with self._one_epoch:
+            return _refusals(self._engine.controller.rebalance(self._engine.manifest))
+
+    def move(self, groups: Iterable[int], to: int) -> list[str]:
+        """Move partition groups to a processor, from the next epoch on; the refusals, if any."""
+        with self._one_epoch:
+            count, wanted = len(self._engine.manifest.placement), sorted(set(groups))
+            unknown = [group for group in wanted if not 0 <= group < count]
+            if unknown:
+                raise SpillwayError(
+                    f"move: there are no groups {unknown}; they are numbered 0 to {count - 1}"
+                )
+            return _refusals(self._engine.controller.move(self._engine.manifest, group_set(wanted), to))
+
+    def resize(self, processors: int) -> None:
+        """Use another number of processors, from the next epoch on; groups move while the query runs.
+
+        A restart begins with the number of its job again.
+        """
+        with self._one_epoch:
+            self._engine.controller.resize(self._engine.manifest, processors)
+
+    @property
+    def placement(self) -> tuple[int, ...]:
+        """The processor of each group."""
+        return self._engine.manifest.placement
+
     def summary(self) -> dict[str, Any]:
         """Totals of the query over all its restarts, and the time and memory of this run."""
         counters = self._engine.manifest.counters
@@ -166,15 +195,14 @@ class Query:
         self._seconds = time.perf_counter() - self._started
         self._stopping.set()
         with self._one_epoch:  # a clean-up that another thread asked for may be running
-            if self._anchor is not None:
-                self._anchor.release()
             self._close()
 
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
         if self._engine.has_taken(batch_id):
             return
         self._run_epoch(batch, batch_id)
-        self._drain()
+        while self._engine.has_backlog and not self._stopping.is_set():
+            self._run_epoch(None, None)
         for due, cleaning in (
             (self._engine.has_lagging, Cleaning.LAGGING),
             (self._engine.has_room, Cleaning.FITTING),
@@ -209,8 +237,7 @@ class Query:
         self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))
 
     def _execute(self, batch: DataFrame | None) -> SparkEpoch:
-        placement = self._engine.manifest.placement
-        return SparkEpoch(self._epoch.spark, self._epoch.operator, placement, self._anchor, batch)
+        return replace(self._epoch, batch=batch)
 
     def _note(self, entry: dict[str, Any]) -> None:
         self._recent.append(self._progress(entry))
@@ -235,3 +262,7 @@ class Query:
             "durationMs": {phase: round(value * 1000) for phase, value in seconds.items()},
             "processors": entry["processors"],
         }
+
+
+def _refusals(decision: Decision) -> list[str]:
+    return [refusal.reason for refusal in decision.refused]

@@ -25,15 +25,15 @@ from spillway.errors import SourceError, ViewError
 from spillway.job import Job, SinkSpec, SourceSpec, read_job
 from spillway.manager.budget import Budget
 from spillway.manager.checkpoint import Checkpoint, Identity
-from spillway.manager.engine import Engine, EngineConfig
+from spillway.manager.engine import Engine
+from spillway.manager.engine_config import Emulation, EngineConfig
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.tier_directory import TierDirectory, choose_directory
 from spillway.plan.planner import Plan, plan_view
-from spillway.spark.anchor import Anchor, build_anchor
+from spillway.spark.anchors import Anchors
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.query import Listener, Query
 from spillway.spark.session import adopt_session, build_session, stop_session
-from spillway.spark.session_executors import count_executors
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.spark.sources import columns_of, open_source
@@ -148,10 +148,16 @@ class Session:
                     tier=opened.tier.path,
                     limits=Limits(rows=config.epoch_rows, results=config.epoch_results),
                     budget=None if config.memory_bytes is None else Budget(config.memory_bytes),
+                    own_budgets=tuple(Budget(size) for size in config.memory_each),
                     spill=config.spill,
                     spill_share=config.spill_share,
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,
+                    adapt=config.adapt,
+                    policy=config.policy,
+                    distribution=config.distribution,
+                    buffer_bytes=config.buffer_bytes,
+                    emulation=Emulation(config.row_seconds, config.speeds),
                 ),
                 operator,
                 opened.checkpoint.query_id,
@@ -160,27 +166,20 @@ class Session:
                 opened.journal,
             )
             sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
-            anchor = self._anchor(config.processors)
+            anchors = Anchors(self.spark)
+            anchors.of(config.processors)  # built before the query is said to run
             query = Query(
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
-                SparkEpoch(self.spark, operator, engine.manifest.placement, anchor),
-                anchor,
-                partial(_close, opened, engine),
+                SparkEpoch(self.spark, operator, anchors),
+                partial(_close, opened, engine, anchors),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
                 listener=listener,
             )
             undo.pop_all()
             return query
-
-    def _anchor(self, processors: int) -> Anchor | None:
-        """Several executors need an anchor; one reaches its whole memory tier from anywhere."""
-        executors = count_executors(self.spark)
-        if executors < 2:
-            return None
-        return build_anchor(self.spark, processors, executors)
 
     def _writer(
         self, stream: DataFrame, config: RunConfig
@@ -214,10 +213,11 @@ class _Opened:
         self.checkpoint.close()
 
 
-def _close(opened: _Opened, engine: Engine) -> None:
+def _close(opened: _Opened, engine: Engine, anchors: Anchors) -> None:
     """End a query, of which no epoch runs any more; what tasks left that outlived their epoch is removed."""
     with ExitStack() as closing:
         closing.callback(opened.close)
+        anchors.release()
         if not engine.owes:
             opened.sink.sweep(())
 
@@ -229,6 +229,8 @@ def _identity(plan: Plan, wire: Wire, config: RunConfig) -> Identity:
 
 
 def _needed(config: RunConfig) -> int | None:
+    if config.memory_each:
+        return sum(config.memory_each)
     return None if config.memory_bytes is None else config.memory_bytes * config.processors
 
 

@@ -77,7 +77,7 @@ class Attempt(Generic[OperatorT]):
         self.expired_rows = np.zeros(operator.groups, dtype=np.int64)
         self.expired_bytes = np.zeros(operator.groups, dtype=np.float64)
         with Clock(self.seconds, "load"):
-            self.tier.keep_only(orders.runs)
+            self.tier.keep_only((*orders.runs, *orders.incoming))
             if orders.free or not orders.clean:
                 self.tier.open()
         if orders.free:
@@ -86,6 +86,7 @@ class Attempt(Generic[OperatorT]):
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
         """The report of an epoch that took in input."""
+        self._receive_groups()
         return replace(
             self._report(busy, files),
             added=tuple(self.added),
@@ -120,6 +121,13 @@ class Attempt(Generic[OperatorT]):
             freed_bytes=self.tier.freed_bytes,
             peak_bytes=self.peak_bytes,
         )
+
+    def _receive_groups(self) -> None:
+        """Load what is about to move here; a part of it may be there already."""
+        with Clock(self.seconds, "receive groups"):
+            for run in self.orders.incoming:
+                self.loaded_bytes += self.tier.load(self.storage, run, run.live)[1]
+            self._sample()
 
     def _settle(self) -> None:
         """Wait for what the step frees; the wait counts as freeing, not the work that went on beside."""

@@ -73,6 +73,8 @@ class EpochRecord:
     counters: Counters
     placement: tuple[int, ...] | None = None
     """The processor of each group, if it changes with this epoch."""
+    processors: int | None = None
+    """How many processors there are from this epoch on; None: those of the placement."""
     spilled: GroupSet = 0
     """Groups whose generation ended before this epoch."""
     grown: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class EpochRecord:
             "files": [list(file) for file in self.files],
             "counters": self.counters.to_json(),
             "placement": None if self.placement is None else list(self.placement),
+            "processors": self.processors,
             "spilled": to_hex(self.spilled),
             "grown": {str(group): list(counts) for group, counts in self.grown.items()},
             "cursors": [cursor.to_json() for cursor in self.cursors],
@@ -129,6 +132,7 @@ class EpochRecord:
             files=tuple((name, rows, size) for name, rows, size in body["files"]),
             counters=Counters(*body["counters"]),
             placement=None if body["placement"] is None else tuple(body["placement"]),
+            processors=body["processors"],
             spilled=from_hex(body["spilled"]),
             grown={int(group): (rows, size, out) for group, (rows, size, out) in body["grown"].items()},
             cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
@@ -159,6 +163,12 @@ class Manifest:
     watermark: int | None = None
     suspended: GroupSet = 0
     """Groups whose state is one generation on disk, and whose input waits."""
+    processors: int | None = None
+    """How many there are, if that is known apart from the placement: one may have no group."""
+
+    @property
+    def processor_count(self) -> int:
+        return 1 + max(self.placement) if self.processors is None else self.processors
 
     def apply(self, record: EpochRecord) -> "Manifest":
         if record.sequence != self.sequence + 1:
@@ -186,6 +196,7 @@ class Manifest:
             latest=record.latest,
             watermark=record.watermark,
             suspended=record.suspended,
+            processors=record.processors,
         )
 
     def _groups_after(self, record: EpochRecord, runs: Iterable[Run]) -> dict[int, GroupState]:
@@ -252,6 +263,7 @@ class Manifest:
             "sequence": self.sequence,
             "batch_id": self.batch_id,
             "placement": list(self.placement),
+            "processors": self.processors,
             "runs": [run.to_json() for run in self.runs.values()],
             "pending": _pending_to_json(self.pending),
             "counters": self.counters.to_json(),
@@ -269,6 +281,7 @@ class Manifest:
             sequence=body["sequence"],
             batch_id=body["batch_id"],
             placement=tuple(body["placement"]),
+            processors=body["processors"],
             runs={run.name: run for run in runs},
             pending=_pending_from_json(body["pending"]),
             counters=Counters(*body["counters"]),

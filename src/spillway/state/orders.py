@@ -88,6 +88,10 @@ class Orders:
     """What is parked for them already."""
     ending: bool = False
     """Whether the input has ended, so that no row waits for the watermark any more."""
+    incoming: tuple[Run, ...] = ()
+    """Runs to have in memory at the end, `live` reduced to groups that are about to move here."""
+    row_seconds: float = 0.0
+    """Emulated service time: how long the processor is busy with a row at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ class Pending:
     def rows_left(self) -> int:
         return self.rows - self.skip
 
+    @property
+    def bytes_left(self) -> int:
+        return self.bytes * self.rows_left // max(1, self.rows)
+
     def after(self, rows: int) -> "Pending":
         """What is left when `rows` more rows were probed."""
         return replace(self, skip=self.skip + rows, emitted=0)

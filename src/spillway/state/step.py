@@ -31,6 +31,7 @@ StatefulOperator = JoinOperator | AggregateOperator
 def run_step(
     orders: Orders, operator: StatefulOperator, place: Place, batches: Iterable[pa.RecordBatch]
 ) -> Report:
+    started = time.perf_counter()
     round_bytes = orders.limits.round_bytes
     if round_bytes < NO_BOUND:
         bound_allocator(round_bytes // 2)
@@ -40,7 +41,14 @@ def run_step(
         report = _JoinStep(orders, operator, place).run(batches)
     if round_bytes < NO_BOUND:
         give_back()
-    return report
+    return _served(report, orders.row_seconds, started) if orders.row_seconds else report
+
+
+def _served(report: Report, row_seconds: float, started: float) -> Report:
+    """The report of a processor that is as slow as an experiment says."""
+    needed = report.probed_rows * row_seconds
+    time.sleep(max(0.0, started + needed - time.perf_counter()))
+    return replace(report, busy_seconds=max(report.busy_seconds, needed))
 
 
 @dataclass(slots=True)

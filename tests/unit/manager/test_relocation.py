@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
-from spillway.manager.moves_in_progress import LoadPart, advanced, begun, next_loads, placed
+from spillway.manager.moves_in_progress import advanced, begun, incoming_runs, next_loads, placed
 from spillway.manager.placement_statistics import PlacementStatistics, fixed_groups
 from spillway.manager.relocation import Decision, Refusal, RelocationLimits, RelocationManager
 from spillway.manager.relocation_entry import relocation_entry
@@ -27,6 +27,7 @@ from spillway.state.group_state import GroupState
 from spillway.state.manifest import Manifest
 from spillway.state.orders import Report
 from spillway.state.pending import Pending
+from spillway.state.run import Run
 
 MB = 1 << 20
 
@@ -65,11 +66,9 @@ def test_a_move_is_loaded_in_slices_and_then_the_placement_changes() -> None:
     assert [begun_.move.bytes for begun_ in decision.begun] == [20 * MB]
     loaded = []
     while not (step := one.plan(SKEWED)).switched:
-        loaded.append(
-            [(part.group, part.from_bytes // MB, part.to_bytes // MB) for part in step.loads[0].parts]
-        )
+        loaded.append([load.bytes // MB for load in step.loads])
         one.observe(step, 101.0)
-    assert loaded == [[(0, 0, 8)], [(0, 8, 10), (1, 0, 6)], [(1, 6, 10)]]
+    assert loaded == [[8], [8], [4]]
     assert placed((0, 0, 0, 0, 0, 0, 1, 1), step.switched) == (1, 1, 0, 0, 0, 0, 1, 1)
     assert one.moving == 0b11
     one.observe(step, 102.0)
@@ -212,20 +211,32 @@ def test_rounds_of_flux_last_as_long_as_moving_took() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.integers(1, 30))
-def test_loading_takes_every_byte_once_and_never_too_many_at_a_time(sizes: list[int], limit: int) -> None:
-    whole = Move((1 << len(sizes)) - 1, 0, 1, sum(sizes), "test")
-    table = (begun(0, whole, dict(enumerate(sizes)), 0, 0.0),)
-    got = dict.fromkeys(range(len(sizes)), 0)
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(1, 99), st.integers(0, 255)), max_size=12),
+    st.integers(1, 30),
+)
+def test_loading_takes_every_run_once_and_never_too_many_bytes_at_a_time(
+    sizes: list[int], stored: list[tuple[int, int]], limit: int
+) -> None:
+    groups = (1 << len(sizes)) - 1
+    whole = Move(groups, 0, 1, sum(sizes), "test")
+    runs = [
+        Run(f"r{number}", 0, number, number, 1, size, 0, live | (1 << 9))
+        for number, (size, live) in enumerate(stored)
+    ]
+    later = Run("later", 0, len(runs), len(runs), 1, 10, 0, groups)
+    table = (begun(0, whole, dict(enumerate(sizes)), len(runs), 0.0),)
+    there: list[str] = []
     while loads := next_loads(table, limit):
-        assert loads[0].bytes <= limit
         assert loads[0].bytes == min(limit, table[0].left_bytes)
-        for part in loads[0].parts:
-            assert isinstance(part, LoadPart)
-            assert got[part.group] == part.from_bytes
-            got[part.group] = part.to_bytes
         table = advanced(table, loads)
-    assert got == dict(enumerate(sizes))
+        now = incoming_runs([later, *runs[::-1]], table[0], table[0].loaded_bytes)
+        assert [run.name for run in now[: len(there)]] == there  # what was loaded stays
+        assert all(run.live and not run.live & ~groups for run in now)
+        there = [run.name for run in now]
+    if sum(sizes):
+        assert there == [run.name for run in runs if run.live & groups]
 
 
 def report(processor: int, rows: dict[int, int], busy: float, resident: int) -> Report:

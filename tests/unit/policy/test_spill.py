@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import BudgetError
-from spillway.manager.budget import MINIMUM_BYTES, Budget
+from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
 from spillway.manager.spill import SpillManager
 from spillway.policy.spill import SPILL_POLICIES, GroupStatistics, SpillSnapshot
 from spillway.state.group_state import GroupState
@@ -78,7 +78,7 @@ def manifest(sizes: list[int]) -> Manifest:
 
 def test_a_processor_spills_its_share_when_state_exceeds_its_part_of_the_budget() -> None:
     budget = Budget(40 << 20)
-    manager = SpillManager(budget, share=0.3)
+    manager = SpillManager(Budgets((budget,)), share=0.3)
     assert manager.decide(manifest([1 << 20] * 10), {}) == []
     (spill,) = manager.decide(manifest([4 << 20] * 10), {})
     assert spill.groups == 0b111
@@ -87,7 +87,7 @@ def test_a_processor_spills_its_share_when_state_exceeds_its_part_of_the_budget(
 
 def test_without_a_strategy_the_run_stops_with_an_error() -> None:
     with pytest.raises(BudgetError, match=r"processor 0 holds .* give more memory"):
-        SpillManager(Budget(40 << 20), "none").decide(manifest([4 << 20] * 10), {})
+        SpillManager(Budgets((Budget(40 << 20),)), "none").decide(manifest([4 << 20] * 10), {})
 
 
 def test_a_budget_smaller_than_one_epoch_needs_is_refused() -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Engine, EngineConfig, Files
+from spillway.manager.engine import Engine, Files
+from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.plan.expression import ColumnRef
 from spillway.state.operator import JoinOperator, WireInput

@@ -1,0 +1,225 @@
+"""Decides what changes between two epochs: spills, turns, moves, quotas, the number of processors.
+
+It asks each manager for its part and sees that the parts fit together: groups that change their processor
+are spilled by the new one; a processor that moves relieve does not spill; while the number of processors
+changes, no policy moves anything. Statistics in, a change out: the clock is passed in, nothing is executed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from spillway.errors import SpillwayError
+from spillway.manager.change import Change, rotation_ended
+from spillway.manager.engine_config import EngineConfig
+from spillway.manager.moves_in_progress import MoveInProgress, incoming_runs, placed
+from spillway.manager.pending_queue import placed_anew
+from spillway.manager.placement_statistics import PlacementStatistics, fixed_groups
+from spillway.manager.relocation import Decision, RelocationManager, RelocationStep
+from spillway.manager.rotation import RotationManager
+from spillway.manager.skew_buffer import quotas
+from spillway.manager.spill import Spill, SpillManager
+from spillway.model.group_set import GroupSet, group_set, members
+from spillway.policy.placement import (
+    ForcedSpill,
+    Move,
+    PlacementSnapshot,
+    Suggestions,
+    placement_policy,
+)
+from spillway.policy.placement.spread import spread
+from spillway.state.manifest import EpochRecord, Manifest
+from spillway.state.orders import Report
+from spillway.state.run import Run
+
+
+class Controller:
+    def __init__(self, config: EngineConfig, *, waits: bool, clock: Callable[[], float]) -> None:
+        self._config = config
+        self._clock = clock
+        self.spill = SpillManager(config.budgets, config.spill, config.spill_share)
+        self.rotation: RotationManager | None = None
+        if (config.rotation or waits) and config.budgets is not None:
+            gap = config.rotation_gap_seconds
+            self.rotation = RotationManager(config.budgets, config.spill_share, gap, whole=waits)
+        self.relocation = RelocationManager(placement_policy(config.adapt, config.policy), config.relocation)
+        self.statistics = PlacementStatistics()
+        self._asked = Decision()
+        """What users asked for since the last epoch."""
+        self._wanted_processors: int | None = None
+
+    @property
+    def resident_bytes(self) -> dict[int, int]:
+        """What each processor had in memory after the last epoch."""
+        return self.statistics.resident_bytes
+
+    def started(self, epoch: int) -> None:
+        """The first epoch after a start is this: its statistics are empty, its images are being read back."""
+        self.relocation.started_epoch = epoch
+
+    def decide(self, manifest: Manifest, *, forced: bool) -> Change:
+        """What the next epoch begins with; `forced` if suspended groups get their turn in any case."""
+        snapshot = self._snapshot(manifest, manifest.processor_count)
+        decision = self._decision(manifest, snapshot)
+        step = self.relocation.plan(snapshot, fixed_groups(manifest))
+        placement = placed(manifest.placement, step.switched)
+        after = placed_anew(manifest, placement) if step.switched else manifest
+        change = self._leaving(after, self._resident_after(step), decision.postponed, forced=forced)
+        room = tuple(_spill(spill, snapshot) for spill in decision.spills)
+        return replace(
+            change,
+            spills=(*change.spills, *(spill for spill in room if not spill.groups & change.spilled)),
+            decision=decision,
+            step=step,
+            placement=placement,
+            processors=self._processors(after),
+            incoming=self._incoming(manifest, step),
+            senders=self._senders(step),
+            quotas=quotas(snapshot, self.statistics.arrived_rows(), self._config.buffer_bytes),
+        )
+
+    def cleaning(self, manifest: Manifest) -> Change:
+        """An epoch that only cleans up changes nothing; what was loaded for moves stays."""
+        return Change(
+            placement=manifest.placement,
+            processors=manifest.processor_count,
+            incoming=self._incoming(manifest, RelocationStep()),
+            senders=self._senders(RelocationStep()),
+        )
+
+    def observe(
+        self, change: Change, record: EpochRecord, reports: Sequence[Report], seconds: float, *, clean: bool
+    ) -> None:
+        """Take in a committed epoch."""
+        self.spill.observe({group: counts[2] for group, counts in record.grown.items()})
+        if self.rotation is not None:
+            took = max(r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports)
+            self.rotation.observe(record.sequence, change.swaps, took)
+        if clean:
+            self.statistics.resident_bytes = {report.processor: report.resident_bytes for report in reports}
+            return
+        self._asked = Decision()
+        self.relocation.observe(change.step, self._clock())
+        if change.decision.round_over or change.step.switched:
+            self.statistics.begin_anew()
+        self.statistics.observe(reports, seconds)
+
+    def rebalance(self, manifest: Manifest) -> Decision:
+        """Spread the groups evenly, as a user asks; the moves begin with the next epoch."""
+        processors = manifest.processor_count
+        snapshot = self._snapshot(manifest, processors)
+        return self._ask(spread(snapshot, range(processors), "on demand"), snapshot)
+
+    def move(self, manifest: Manifest, groups: GroupSet, receiver: int) -> Decision:
+        """Move groups to a processor, as a user asks."""
+        snapshot = self._snapshot(manifest, manifest.processor_count)
+        by_sender: dict[int, list[int]] = {}
+        for group in members(groups):
+            if manifest.placement[group] != receiver:
+                by_sender.setdefault(manifest.placement[group], []).append(group)
+        sizes = {one.group: one.resident_bytes for one in snapshot.groups}
+        moves = tuple(
+            Move(
+                group_set(of),
+                sender,
+                receiver,
+                sum(sizes[group] for group in of),
+                "on demand",
+            )
+            for sender, of in sorted(by_sender.items())
+        )
+        return self._ask(Suggestions(moves), snapshot)
+
+    def resize(self, manifest: Manifest, processors: int) -> None:
+        """Begin to use another number of processors, as a user asks."""
+        if not 1 <= processors <= self._config.groups:
+            raise SpillwayError(
+                f"resize({processors}): must be at least 1 and at most groups = {self._config.groups}"
+            )
+        if processors != manifest.processor_count or self._wanted_processors is not None:
+            self._wanted_processors = processors
+
+    def _ask(self, suggestions: Suggestions, snapshot: PlacementSnapshot) -> Decision:
+        decision = self.relocation.request(suggestions, snapshot)
+        self._asked = replace(
+            decision,
+            begun=(*self._asked.begun, *decision.begun),
+            refused=(*self._asked.refused, *decision.refused),
+        )
+        return decision
+
+    def _snapshot(self, manifest: Manifest, processors: int) -> PlacementSnapshot:
+        budgets = {processor: self._config.budget_of(processor) for processor in range(processors)}
+        return self.statistics.snapshot(manifest, budgets, self.relocation, self._clock())
+
+    def _decision(self, manifest: Manifest, snapshot: PlacementSnapshot) -> Decision:
+        if self._wanted_processors is None:
+            decision = self.relocation.decide(snapshot)
+            begun, refused = self._asked.begun, self._asked.refused
+            return replace(decision, begun=(*begun, *decision.begun), refused=(*refused, *decision.refused))
+        if self.relocation.table or self._wanted_processors > manifest.processor_count:
+            return self._asked
+        return self._resized(snapshot, self._wanted_processors)
+
+    def _resized(self, snapshot: PlacementSnapshot, wanted: int) -> Decision:
+        """Moves after which only the first processors have groups; what has no room there goes to disk."""
+        decision = self.relocation.request(spread(snapshot, range(wanted), "resize"), snapshot)
+        if wanted == len(snapshot.processors):
+            self._wanted_processors = None
+        refused = [one.suggestion for one in decision.refused if isinstance(one.suggestion, Move)]
+        there = group_set(one.group for one in snapshot.groups if one.resident_bytes)
+        homeless = tuple(
+            ForcedSpill(move.sender, move.groups & there, move.bytes, "resize")
+            for move in refused
+            if move.sender >= wanted and move.groups & there
+        )
+        return replace(decision, spills=homeless)
+
+    def _processors(self, manifest: Manifest) -> int:
+        """How many there are in the next epoch; one that is to go stays until it has no group any more."""
+        count, wanted = manifest.processor_count, self._wanted_processors
+        if wanted is None:
+            return count
+        return max(wanted, 1 + max(manifest.placement)) if wanted < count else wanted
+
+    def _leaving(
+        self, manifest: Manifest, resident: dict[int, int], postponed: frozenset[int], *, forced: bool
+    ) -> Change:
+        """What leaves memory, and what comes back."""
+        moving = self.relocation.moving
+        if self.rotation is None:
+            left = rotation_ended(manifest, limited=self._config.budgets is not None)
+            spills = self.spill.decide(manifest, resident, moving, postponed)
+            return replace(left, spills=(*spills, *left.spills))
+        spills = self.spill.decide(manifest, resident, moving | manifest.waiting_groups, postponed)
+        swaps, large = self.rotation.decide(manifest, spills, resident, forced=forced)
+        return Change(tuple(large), tuple(swaps))
+
+    def _resident_after(self, step: RelocationStep) -> dict[int, int]:
+        """The memory of each processor once those that groups leave have freed it."""
+        resident = dict(self.statistics.resident_bytes)
+        for one in step.switched:
+            sender = one.move.sender
+            resident[sender] = max(0, resident.get(sender, 0) - one.move.bytes)
+        return resident
+
+    def _incoming(self, manifest: Manifest, step: RelocationStep) -> dict[int, tuple[Run, ...]]:
+        loads = {load.number: load.bytes for load in step.loads}
+        incoming: dict[int, tuple[Run, ...]] = {}
+        for one in self._going(step):
+            loaded = one.loaded_bytes + loads.get(one.number, 0)
+            runs = incoming_runs(manifest.runs.values(), one, loaded)
+            incoming[one.move.receiver] = (*incoming.get(one.move.receiver, ()), *runs)
+        return incoming
+
+    def _senders(self, step: RelocationStep) -> frozenset[int]:
+        return frozenset(one.move.sender for one in self._going(step))
+
+    def _going(self, step: RelocationStep) -> list[MoveInProgress]:
+        """The moves that are not through after this step."""
+        ended = {one.number for one in step.switched} | {one.number for one in step.abandoned}
+        return [one for one in self.relocation.table if one.number not in ended]
+
+
+def _spill(spill: ForcedSpill, snapshot: PlacementSnapshot) -> Spill:
+    resident = snapshot.processor(spill.processor).resident_bytes
+    return Spill(spill.processor, spill.groups, spill.bytes, resident, spill.reason)

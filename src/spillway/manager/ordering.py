@@ -1,0 +1,94 @@
+"""Makes the orders of an epoch from the manifest, the change it begins with, and what it cleans up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spillway.manager.change import Change
+from spillway.manager.cleanup import shared_out
+from spillway.manager.engine_config import EngineConfig
+from spillway.manager.pending_queue import narrowed
+from spillway.model.group_set import GroupSet, placed_on
+from spillway.state.aggregate_operator import AggregateOperator
+from spillway.state.compaction import CompactionLimits, choose_merges, superseded
+from spillway.state.expiry import Expiry
+from spillway.state.manifest import Manifest
+from spillway.state.orders import CleanupBatch, Limits, Orders
+from spillway.state.run import Run
+from spillway.state.step import StatefulOperator
+
+
+@dataclass(frozen=True, slots=True)
+class OrderMaker:
+    config: EngineConfig
+    operator: StatefulOperator
+    state: str
+    """Root of the durable tier."""
+    staging: str | None
+    token: int
+
+    def orders(
+        self,
+        manifest: Manifest,
+        change: Change,
+        expiry: Expiry,
+        batches: Sequence[CleanupBatch] | None,
+        *,
+        free: GroupSet,
+        ending: bool,
+    ) -> list[Orders]:
+        """One for each processor; `batches` in a clean-up epoch; `free` are groups that were cleaned up."""
+        suspended = change.suspended(manifest.suspended)
+        shares = shared_out(batches or (), change.processors)
+        runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
+        orders = []
+        for processor in range(change.processors):
+            groups = placed_on(manifest.placement, processor)
+            live = groups & ~(change.spilled | suspended)
+            mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
+            expired = tuple(run.name for run in mine if expiry.covers(run))
+            lasting = [run for run in mine if run.name not in expired]
+            orders.append(
+                Orders(
+                    sequence=manifest.sequence + 1,
+                    processor=processor,
+                    groups=groups,
+                    runs=mine,
+                    merges=() if processor in change.senders else self._merges(processor, lasting, expiry),
+                    pending=narrowed(manifest.pending.get(processor, ()), ~suspended),
+                    limits=self._limits(processor, change),
+                    state=self.state,
+                    tier=f"{self.config.tier}/{self.token:06d}/{processor:04d}",
+                    staging=self.staging,
+                    run_compression=self.config.run_compression,
+                    result_compression=self.config.result_compression,
+                    free=(change.leaving | free) & groups | change.moved_from(processor),
+                    cleanup=shares[processor],
+                    clean=batches is not None,
+                    expired=expired,
+                    watermark=manifest.watermark,
+                    keep=expiry.keep,
+                    suspended=suspended & groups,
+                    held=narrowed(manifest.pending.get(processor, ()), suspended),
+                    ending=ending,
+                    incoming=change.incoming.get(processor, ()),
+                    row_seconds=self.config.emulation.seconds_per_row(processor),
+                )
+            )
+        return orders
+
+    def _limits(self, processor: int, change: Change) -> Limits:
+        budget, limits = self.config.budget_of(processor), self.config.limits
+        if budget is not None:
+            limits = budget.limits(limits, len(self.operator.inputs))
+        quota = change.quotas.get(processor)
+        return limits if quota is None else replace(limits, rows=min(limits.rows, quota))
+
+    def _merges(self, processor: int, runs: list[Run], expiry: Expiry) -> tuple[tuple[str, ...], ...]:
+        budget = self.config.budget_of(processor)
+        limits: CompactionLimits = self.config.compaction
+        limits = limits if budget is None else budget.compaction(limits)
+        merges = choose_merges(runs, len(self.operator.inputs), limits, expiry)
+        if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
+            return merges
+        merged = {name for names in merges for name in names}
+        return (*superseded([run for run in runs if run.name not in merged], limits), *merges)

@@ -1,0 +1,74 @@
+"""The transient skew buffer (Flux, section 4): how many rows each processor takes in during the next epoch.
+
+Processors wait for each other at the end of an epoch. One that needs longer than the others for its share
+parks what is beyond its quota, and catches up when it has less to do; only what lasts is left to relocation.
+The quota follows from measured rates and becomes part of the orders, so an epoch that is run again parks the
+same rows. What is parked is bounded: a full buffer lets out at least as much as comes in.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from spillway.policy.placement import PlacementSnapshot, ProcessorStatistics
+
+SLACK = 1.25
+"""A processor may take so many times as long as the average before it parks."""
+MINIMUM_ROWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What is expected of a processor in the next epoch."""
+
+    arriving_rows: float
+    pending_rows: int
+    row_bytes: float
+    seconds_per_row: float
+
+    @property
+    def arriving_seconds(self) -> float:
+        return self.arriving_rows * self.seconds_per_row
+
+
+def quotas(
+    snapshot: PlacementSnapshot, arrived_rows: Mapping[int, Sequence[int]], buffer_bytes: int
+) -> dict[int, int]:
+    """Rows that slow processors take in; those that are not named take in all that there is.
+
+    `arrived_rows` are the rows that arrived at each processor in the last epochs with input.
+    """
+    if buffer_bytes <= 0 or len(snapshot.processors) < 2:
+        return {}
+    expected = {
+        one.processor: _Expected(
+            _mean(arrived_rows.get(one.processor, ())),
+            one.pending_rows,
+            _row_bytes(snapshot, one),
+            snapshot.seconds_per_row(one.processor),
+        )
+        for one in snapshot.processors
+    }
+    average = sum(one.arriving_seconds for one in expected.values()) / len(expected)
+    if average <= 0:
+        return {}
+    found = {}
+    for processor, one in expected.items():
+        needed = (one.arriving_rows + one.pending_rows) * one.seconds_per_row
+        if needed <= SLACK * average:
+            continue
+        in_time = SLACK * average / one.seconds_per_row
+        overflowing = one.arriving_rows + one.pending_rows - buffer_bytes / one.row_bytes
+        found[processor] = int(max(in_time, overflowing, MINIMUM_ROWS))
+    return found
+
+
+def _row_bytes(snapshot: PlacementSnapshot, one: ProcessorStatistics) -> float:
+    """What a parked row takes, or, before any is, a row of state."""
+    if one.pending_rows and one.pending_bytes:
+        return one.pending_bytes / one.pending_rows
+    groups = snapshot.groups_of(one.processor)
+    return max(1.0, sum(group.bytes for group in groups) / max(1, sum(group.rows for group in groups)))
+
+
+def _mean(rows: Sequence[int]) -> float:
+    return sum(rows) / len(rows) if rows else 0.0

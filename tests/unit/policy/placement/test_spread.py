@@ -1,0 +1,60 @@
+"""Spreading: everything that can move ends up on the wanted processors, and those are level."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.model.group_set import members
+from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.spread import spread
+
+snapshots = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 100), st.integers(0, 9)), min_size=1, max_size=40
+)
+
+
+def made(groups: list[tuple[int, int, int]]) -> PlacementSnapshot:
+    """Groups of (processor, bytes, one in ten is fixed)."""
+    placed = tuple(
+        PlacedGroup(number, processor, bytes=size, movable=luck > 0)
+        for number, (processor, size, luck) in enumerate(groups)
+    )
+    processors = tuple(
+        ProcessorStatistics(number, sum(one.bytes for one in placed if one.processor == number))
+        for number in range(4)
+    )
+    return PlacementSnapshot(0.0, 9, processors, placed)
+
+
+@given(snapshots, st.integers(1, 4))
+def test_what_can_move_is_on_the_wanted_processors_and_level(
+    groups: list[tuple[int, int, int]], wanted: int
+) -> None:
+    before = made(groups)
+    moves = spread(before, range(wanted), "test").moves
+    owner = {one.group: one.processor for one in before.groups}
+    for move in moves:
+        assert move.receiver < wanted
+        for group in members(move.groups):
+            assert owner[group] == move.sender  # once, and from where it is
+            assert before.groups[group].movable
+            owner[group] = move.receiver
+    assert all(owner[one.group] < wanted for one in before.groups if one.movable)
+    fixed = {one.group for one in before.groups if not one.movable}
+    assert {group: owner[group] for group in fixed} == {
+        group: before.groups[group].processor for group in fixed
+    }
+    load = dict.fromkeys(range(wanted), 0)
+    for one in before.groups:
+        if owner[one.group] < wanted:
+            load[owner[one.group]] += one.bytes + 1
+    fullest = max(load, key=lambda number: load[number])
+    smallest = min(
+        (one.bytes + 1 for one in before.groups if owner[one.group] == fullest and one.movable), default=0
+    )
+    if smallest:  # nothing that could still move would make the two ends more alike
+        assert load[fullest] - min(load.values()) <= max(smallest, 1)
+
+
+def test_a_level_cluster_stays() -> None:
+    level = made([(number % 4, 10, 5) for number in range(16)])
+    assert spread(level, range(4), "test").moves == ()
