@@ -8,6 +8,9 @@ The epoch is a sequence number, or the n-th of its kind in this life: `spill:1` 
 a spill, `cleanup:2` the second that cleans up, `turn:1` the first in which suspended groups come back,
 `load:1` the first in which groups are loaded elsewhere, `switch:1` the first in which they are there.
 
+With MOVES in the environment some groups are told to move whenever no others are on the move. The place
+`nowhere` lets the driver live.
+
 Usage: doomed_driver.py PLACE EPOCH JOB.toml --json
 """
 
@@ -19,8 +22,10 @@ from typing import Any
 
 from spillway.cli import main
 from spillway.manager.change import Change
+from spillway.manager.controller import Controller
 from spillway.manager.journal import Journal
 from spillway.manager.ordering import OrderMaker
+from spillway.model.group_set import group_set, members, placed_on
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.state.manifest import Manifest
 from spillway.state.manifest_log import ManifestLog
@@ -67,6 +72,21 @@ def watch_orders(doom: Doom) -> None:
     OrderMaker.orders = orders  # type: ignore[method-assign]
 
 
+def force_moves() -> None:
+    """Before an epoch, send some groups of one processor to the next one, in turn."""
+    decide: Callable[..., Change] = Controller.decide
+
+    def moving(self: Any, manifest: Manifest, **named: Any) -> Change:
+        if not self.relocation.table:
+            count = manifest.processor_count
+            sender = manifest.sequence % count
+            mine = list(members(placed_on(manifest.placement, sender)))
+            self.move(manifest, group_set(mine[:: max(1, len(mine) // 5)][:-1]), (sender + 1) % count)
+        return decide(self, manifest, **named)
+
+    Controller.decide = moving  # type: ignore[method-assign]
+
+
 def arm(place: str, doom: Doom) -> None:
     commit, commit_files, append = ManifestLog.commit, SinkCommitter.commit_files, Journal.append
 
@@ -91,7 +111,7 @@ def arm(place: str, doom: Doom) -> None:
         SinkCommitter.commit_files = committed  # type: ignore[method-assign]
     elif place == "sunk":
         Journal.append = sunk  # type: ignore[method-assign]
-    else:
+    elif place != "nowhere":
         raise SystemExit(f"unknown place {place}")
 
 
@@ -100,5 +120,7 @@ if __name__ == "__main__":
     doomed = Doom(when)
     watch_orders(doomed)
     arm(where, doomed)
+    if os.environ.get("MOVES"):
+        force_moves()
     sys.argv = ["spillway", "run", *rest]
     main()

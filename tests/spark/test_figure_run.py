@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spillway import Session
+from spillway.figure.catalogue import experiment
 from spillway.figure.comparison import compare
-from spillway.figure.experiment import LEAST, MOST, PARTITIONS, experiment
+from spillway.figure.experiment import LEAST, MOST, PARTITIONS
 from spillway.manager.journal import FILE_NAME
 from spillway.report.epoch import read_epochs
 from spillway.report.series import productivity

@@ -1,4 +1,4 @@
-"""`spillway figure NAME`: reruns a spill experiment of the seeds and draws it in the same axes."""
+"""`spillway figure NAME`: reruns an experiment of the literature and draws it in the same axes."""
 
 import tempfile
 from pathlib import Path
@@ -7,19 +7,19 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
+from spillway.figure.catalogue import EXPERIMENTS, experiment
 from spillway.figure.comparison import compare, lines
 from spillway.figure.drawing import draw_figure
-from spillway.figure.experiment import experiment
 from spillway.workload import count_results
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="6.3, 6.4, 6.5 or 6.6.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
     out: Annotated[Path, typer.Option(help="The directory for the drawing.")] = Path("figures"),
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
-    """Run a spill experiment on the real engine and draw it as the literature does."""
+    """Run an experiment on the real engine and draw it as the literature does."""
     chosen = experiment(name, quick=quick)
     from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
     from spillway.spark.view_session import Session

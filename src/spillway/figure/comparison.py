@@ -6,6 +6,7 @@ from typing import Any
 from spillway.errors import StateError
 from spillway.figure.experiment import LEAST, MOST, Experiment
 from spillway.figure.outcome import Outcome
+from spillway.figure.relocation_experiments import ACTIVE, LAZY, NO_RELOCATION, WITH_RELOCATION
 
 
 def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_results: int) -> dict[str, Any]:
@@ -34,7 +35,21 @@ def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_result
         figures["ratio_least_most"] = _ratio(least.runtime_results, most.runtime_results)
         figures["cleanup_ratio"] = _ratio(least.cleanup_seconds, most.cleanup_seconds)
         figures["cleanup_results_ratio"] = _ratio(least.cleanup_results, most.cleanup_results)
+    for name, baseline in ((LAZY, NO_RELOCATION), (WITH_RELOCATION, NO_RELOCATION), (ACTIVE, LAZY)):
+        if name in by_label and baseline in by_label:
+            figures |= _placement_ratios(by_label[name], by_label[baseline])
     return figures
+
+
+def _placement_ratios(one: Outcome, baseline: Outcome) -> dict[str, Any]:
+    """One policy over another: results at run time, clean-up, and the work of the busiest processor."""
+    return {
+        "ratio_runtime_results": _ratio(one.runtime_results, baseline.runtime_results),
+        "cleanup_ratio": _ratio(one.cleanup_seconds, baseline.cleanup_seconds),
+        "busiest_cleanup_rows_ratio": _ratio(
+            max(one.cleanup_rows, default=0), max(baseline.cleanup_rows, default=0)
+        ),
+    }
 
 
 def lines(figures: dict[str, Any]) -> list[str]:
@@ -44,12 +59,19 @@ def lines(figures: dict[str, Any]) -> list[str]:
     for label, one in figures["variants"].items():
         made.append(
             f"{label:<{width}}  {one['runtime_results']:>12,} at run time  {one['cleanup_results']:>12,} "
-            f"in clean-up ({one['cleanup_seconds']:.1f} s)  {one['spills']:>4} spills"
+            f"in clean-up ({one['cleanup_seconds']:.1f} s)  {one['spills']:>4} spills  "
+            f"{one['relocations']:>3} relocations"
         )
     if "ratio_least_most" in figures:
         made.append(
             f"less over more productive: {figures['ratio_least_most']} times the results at run time, "
             f"{figures['cleanup_ratio']} times the clean-up"
+        )
+    if "ratio_runtime_results" in figures:
+        made.append(
+            f"against the other: {figures['ratio_runtime_results']} times the results at run time, "
+            f"{figures['cleanup_ratio']} times the clean-up, "
+            f"{figures['busiest_cleanup_rows_ratio']} times the rows to clean up on the busiest processor"
         )
     return made
 

@@ -4,11 +4,13 @@ The horizontal axis is the arrival time of the rows probed so far, not the clock
 another program slowed down can be compared, and the axis is that of the seeds.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spillway.figure.experiment import ROW_SECONDS, STREAMS, Variant
+from spillway.figure.experiment import PARTITIONS, ROW_SECONDS, STREAMS, Variant
+from spillway.policy.distribution import distributed
 from spillway.report.epoch import Epoch
 
 Points = tuple[tuple[float, float], ...]
@@ -31,6 +33,11 @@ class Outcome:
     """(minutes of arrivals, results so far)."""
     memory: Points
     """(minutes of arrivals, resident bytes): each spill is a fall."""
+    relocations: int = 0
+    cleanup_rows: tuple[int, ...] = ()
+    """Per processor, the rows of its groups that were ever spilled: what it would have to clean up alone."""
+    memory_each: tuple[Points, ...] = ()
+    """`memory` of each processor."""
 
     @property
     def results_total(self) -> int:
@@ -47,14 +54,16 @@ class Outcome:
             "spills": self.spills,
             "spilled_bytes": self.spilled_bytes,
             "state_bytes": self.state_bytes,
+            "relocations": self.relocations,
+            "cleanup_rows": list(self.cleanup_rows),
         }
 
 
-def outcome(variant: Variant, epochs: Sequence[Epoch]) -> Outcome:
+def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_SECONDS) -> Outcome:
     last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
     spills = [spill for epoch in epochs for spill in epoch.spills]
     parts = [one for epoch in epochs for one in epoch.processors]
-    results, memory = _curves(epochs[: last_input + 1])
+    minutes = _minutes(epochs[: last_input + 1], row_seconds)
     return Outcome(
         variant=variant,
         runtime_results=sum(epoch.results for epoch in epochs if not epoch.is_cleanup),
@@ -65,22 +74,58 @@ def outcome(variant: Variant, epochs: Sequence[Epoch]) -> Outcome:
         spills=len(spills),
         spilled_bytes=sum(spill.bytes for spill in spills),
         state_bytes=sum(sum(one.group_bytes.values()) for one in parts),
-        results=results,
-        memory=memory,
+        results=_results(epochs, minutes),
+        memory=_memory(epochs, minutes, None),
+        relocations=sum(epoch.relocations for epoch in epochs),
+        cleanup_rows=_cleanup_rows(variant, epochs),
+        memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
     )
 
 
-def _curves(epochs: Sequence[Epoch]) -> tuple[Points, Points]:
-    results: list[tuple[float, float]] = [(0.0, 0.0)]
-    memory: list[tuple[float, float]] = [(0.0, 0.0)]
-    taken = produced = 0
+def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, float]]:
+    """When the rows arrived that each epoch began and ended with."""
+    found, taken = [], 0
     for epoch in epochs:
-        minutes = taken / len(STREAMS) * ROW_SECONDS / 60
-        memory.extend((minutes, spill.resident_bytes - spill.bytes) for spill in epoch.spills)
+        before = taken
         if not epoch.is_cleanup:
             taken += sum(one.probed_rows for one in epoch.processors)
+        found.append(tuple(rows / len(STREAMS) * row_seconds / 60 for rows in (before, taken)))
+    return [(began, ended) for began, ended in found]
+
+
+def _results(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
+    points, produced = [(0.0, 0.0)], 0
+    for epoch, (_, ended) in zip(epochs, minutes, strict=False):
         produced += epoch.results
-        minutes = taken / len(STREAMS) * ROW_SECONDS / 60
-        results.append((minutes, produced))
-        memory.append((minutes, sum(one.resident_bytes for one in epoch.processors)))
-    return tuple(results), tuple(memory)
+        points.append((ended, produced))
+    return tuple(points)
+
+
+def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], processor: int | None) -> Points:
+    """The memory of one processor, or of all together."""
+    points = [(0.0, 0.0)]
+    for epoch, (began, ended) in zip(epochs, minutes, strict=False):
+        points += [
+            (began, spill.resident_bytes - spill.bytes)
+            for spill in epoch.spills
+            if processor in (spill.processor, None)
+        ]
+        mine = [one.resident_bytes for one in epoch.processors if processor in (one.processor, None)]
+        points.append((ended, sum(mine)))
+    return tuple(points)
+
+
+def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
+    rows: Counter[int] = Counter()
+    for epoch in epochs:
+        for one in epoch.processors:
+            rows.update(one.group_rows)
+    placement = next(
+        (epoch.placement for epoch in reversed(epochs) if epoch.placement is not None),
+        distributed(variant.distribution, PARTITIONS, variant.processors),
+    )
+    spilled = {group for epoch in epochs for spill in epoch.spills for group in spill.groups}
+    load = [0] * variant.processors
+    for group in spilled:
+        load[placement[group]] += rows[group]
+    return tuple(load)

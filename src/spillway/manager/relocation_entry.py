@@ -15,7 +15,8 @@ def relocation_entry(decision: Decision, step: RelocationStep) -> dict[str, Any]
         "refused": [_refusal_entry(refusal) for refusal in decision.refused],
         "postponed": sorted(decision.postponed),
         "loads": [
-            {"number": load.number, "receiver": load.receiver, "bytes": load.bytes} for load in step.loads
+            {"number": load.number, "sender": load.sender, "receiver": load.receiver, "bytes": load.bytes}
+            for load in step.loads
         ],
         "switched": [_begun_entry(one) for one in step.switched],
         "abandoned": [

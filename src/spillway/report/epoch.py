@@ -1,7 +1,7 @@
 """An epoch as the journal tells it: the part of an entry that a report needs, checked and typed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class ProcessorPart:
     group_bytes: Mapping[int, int]
     """State that the epoch added, by group; journals of old versions do not have it."""
     group_results: Mapping[int, int]
+    group_rows: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,10 @@ class Epoch:
     processors: tuple[ProcessorPart, ...]
     spills: tuple[SpillEvent, ...]
     swaps: tuple[SwapEvent, ...] = ()
+    relocations: int = 0
+    """Moves that were through with this epoch."""
+    placement: tuple[int, ...] | None = None
+    """The processor of each group, if it changed with this epoch."""
 
 
 def read_epochs(path: Path) -> tuple[Epoch, ...]:
@@ -99,6 +104,8 @@ def _epoch(entry: Mapping[str, Any]) -> Epoch:
         processors=tuple(_part(one) for one in entry["processors"]),
         spills=tuple(_spill(one) for one in entry["spills"]),
         swaps=tuple(_swap(one) for one in entry.get("swaps", ())),
+        relocations=len(entry.get("relocation", {}).get("switched", ())),
+        placement=None if entry.get("placement") is None else tuple(entry["placement"]),
     )
 
 
@@ -109,6 +116,7 @@ def _part(one: Mapping[str, Any]) -> ProcessorPart:
         probed_rows=int(one["probed_rows"]),
         group_bytes=_by_group(one.get("group_bytes", {})),
         group_results=_by_group(one["group_results"]),
+        group_rows=_by_group(one.get("group_rows", {})),
     )
 
 

@@ -53,11 +53,14 @@ def _run(session: Session, experiment: Experiment, variant: Variant, directory: 
         checkpoint=str(directory / "state"),
         sink="parquet",
         path=str(directory / "out"),
-        processors=1,
+        processors=variant.processors,
         groups=experiment.groups,
         memory_bytes=experiment.memory_bytes if variant.has_budget else None,
         spill=variant.spill,
         spill_share=variant.spill_share,
+        adapt=variant.adapt,
+        policy=variant.policy,
+        distribution=variant.distribution,
     )
     query.awaitTermination()
-    return outcome(variant, read_epochs(directory / "state" / FILE_NAME))
+    return outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import JobError, StateError
+from spillway.figure.catalogue import experiment
 from spillway.figure.comparison import compare, lines
 from spillway.figure.drawing import draw_figure
-from spillway.figure.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant, experiment
+from spillway.figure.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant
 from spillway.figure.outcome import Outcome, outcome
 from spillway.manager.budget import Budget
 from spillway.report.epoch import Epoch, ProcessorPart, SpillEvent
