@@ -43,6 +43,22 @@ def spill(
     _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, note=say), json)
 
 
+@bench.command()
+def relocation(
+    rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 240_000,
+    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=20)] = 45,
+    balance: Annotated[bool, typer.Option(help="Also five processors, one of them slow.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """What it costs to move groups between processors, and what it brings when one of them is slow."""
+    from spillway.spark.relocation_bench import bench_relocation  # imports Spark: only where it is needed
+    from spillway.spark.view_session import Session
+
+    with Session() as session:
+        figures = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
+    _show(figures, json)
+
+
 def _show(figures: dict[str, Any], json: bool) -> None:
     if json:
         print_json(figures)

@@ -56,7 +56,8 @@ class Query:
         self._peak: dict[int, tuple[int, int]] = {}
         self._error: SpillwayError | None = None
         self._stopping = threading.Event()
-        self._one_epoch = threading.Lock()
+        self._one_epoch = threading.RLock()
+        """Held while an epoch runs; a listener, which is called inside, may ask for moves."""
         self._stream: StreamingQuery | None = None
         self._started = time.perf_counter()
         self._seconds: float | None = None

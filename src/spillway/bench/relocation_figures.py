@@ -1,0 +1,82 @@
+"""The figures of `bench relocation`, from journals alone. Pure.
+
+Cost of moving: rows per second of runs in which some groups change their processor every so many epochs, over
+those of runs in which nothing moves; medians over pairs of runs. Delay: the median length of epochs in which
+a receiver loads, over that of the others of the same run; and the rows that any epoch left for later.
+Balance: rows per second over the last epochs of a run with emulated service times, one processor slowed down,
+over the same without the slow-down.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+Entry = Mapping[str, Any]
+WARM_EPOCHS = 5
+STEADY_EPOCHS = 10
+
+
+def rows_per_s(entries: Sequence[Entry]) -> float:
+    """Of all epochs with input but the first few."""
+    counted = _input(entries)[WARM_EPOCHS:]
+    seconds = sum(entry["seconds"]["total"] for entry in counted)
+    return float(sum(entry["input_rows"] for entry in counted) / max(seconds, 1e-9))
+
+
+def steady_rows_per_s(entries: Sequence[Entry]) -> float:
+    """Of the last epochs with input."""
+    counted = _input(entries)[-STEADY_EPOCHS:]
+    seconds = sum(entry["seconds"]["total"] for entry in counted)
+    return float(sum(entry["input_rows"] for entry in counted) / max(seconds, 1e-9))
+
+
+def rounds(entries: Sequence[Entry]) -> int:
+    """How often groups began to move."""
+    return sum(bool(entry["relocation"]["begun"]) for entry in entries)
+
+
+def moving_figures(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[Entry]]) -> dict[str, Any]:
+    """`still` and `moving` are runs of the same input, in pairs."""
+    one = [entry for run in moving for entry in run]
+    loads = [load for entry in one for load in entry["relocation"]["loads"]]
+    switched = [move for entry in one for move in entry["relocation"]["switched"]]
+    rates = [rows_per_s(run) for run in moving], [rows_per_s(run) for run in still]
+    return {
+        "rows_per_s": {"moving": round(median(rates[0])), "still": round(median(rates[1]))},
+        "moving_over_still": round(median(a / b for a, b in zip(*rates, strict=True)), 3),
+        "relocations": len(switched),
+        "moved_bytes": [move["bytes"] for move in switched],
+        "loads": len(loads),
+        "largest_load_bytes": max((load["bytes"] for load in loads), default=0),
+        "loading_epoch_ratio": _loading_ratio(moving),
+        "pending_rows_max": max(entry["pending_rows"] for entry in one),
+    }
+
+
+def balance_figures(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[str, Any]:
+    """`runs` by name; `unloaded` is the one that the others are compared with."""
+    steady = {name: steady_rows_per_s(entries) for name, entries in runs.items()}
+    return {
+        "steady_rows_per_s": {name: round(value) for name, value in steady.items()},
+        "steady_over_unloaded": {name: round(value / steady[unloaded], 3) for name, value in steady.items()},
+        "rounds": {name: rounds(entries) for name, entries in runs.items()},
+        "rows_per_s_by_epoch": {
+            name: [round(entry["input_rows"] / entry["seconds"]["total"]) for entry in _input(entries)]
+            for name, entries in runs.items()
+        },
+    }
+
+
+def _loading_ratio(runs: Sequence[Sequence[Entry]]) -> float | None:
+    ratios = []
+    for entries in runs:
+        counted = _input(entries)[WARM_EPOCHS:]
+        loading = [entry["seconds"]["total"] for entry in counted if entry["relocation"]["loads"]]
+        others = [entry["seconds"]["total"] for entry in counted if not entry["relocation"]["loads"]]
+        if loading and others:
+            ratios.append(median(loading) / median(others))
+    return round(median(ratios), 3) if ratios else None
+
+
+def _input(entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry["kind"] == "epoch" and entry["input_rows"]]

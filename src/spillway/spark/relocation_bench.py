@@ -1,0 +1,121 @@
+"""The benchmark `relocation`: what moving costs, and what it brings, on one Spark session.
+
+Moving: the same files with and without a move of some groups every few epochs, in turn. Balance: processors
+that are as slow as an experiment says (they sleep), so that five of them run on two cores.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from spillway.bench.relocation_figures import Entry, balance_figures, moving_figures
+from spillway.figure.experiment import STREAMS, VIEW
+from spillway.job import SourceSpec
+from spillway.manager.journal import FILE_NAME, read_journal
+from spillway.model.group_set import members, placed_on
+from spillway.spark.query import Query
+from spillway.spark.view_session import Session
+from spillway.workload import UniformJoin, write_streams
+
+GROUPS = 64
+MOVE_EPOCHS = 15
+"""One relocation in so many epochs."""
+MOVED_SHARE = 0.4
+"""Of the groups of a processor."""
+WIDTH_BYTES = 400
+PAIRS = 2
+SLOW_FACTOR, SLOW_PROCESSORS, SLOW_GROUPS = 2.5, 5, 60
+ROW_SECONDS = 1e-4
+"""Emulated service time: with 12,000 rows a processor is busy for 1.2 s, more than an epoch costs besides."""
+BALANCE_EPOCHS, BALANCE_ROWS = 45, 4_000
+"""Epochs, and rows per stream and epoch for each processor."""
+UNLOADED, SLOWED, BALANCED = "unloaded", "slowed", "slowed, flux-load"
+
+
+def bench_relocation(
+    session: Session, *, rows: int, epochs: int, balance: bool, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """`rows` per stream and `epochs` for the cost of moving; `balance`: the second part too."""
+    figures: dict[str, Any] = {"bench": "relocation", "rows": rows, "epochs": epochs}
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-relocation-") as scratch:
+        root = Path(scratch)
+        figures |= _moving(session, root, rows, epochs, note)
+        if balance:
+            figures |= _balance(session, root, note)
+    return figures
+
+
+def _moving(
+    session: Session, root: Path, rows: int, epochs: int, note: Callable[[str], None]
+) -> dict[str, Any]:
+    note(f"writing {rows:,} rows per stream in {epochs} files")
+    write_streams(root / "data", UniformJoin(rows, STREAMS, WIDTH_BYTES, 1), rows=rows, files=epochs)
+    write_streams(root / "warm", UniformJoin(9_000, STREAMS, WIDTH_BYTES, 2), rows=9_000, files=6)
+    _run(session, root / "warm", root / "warm-up", processors=2, groups=GROUPS)
+    still: list[Sequence[Entry]] = []
+    moving: list[Sequence[Entry]] = []
+    for pair in range(PAIRS):
+        for runs, mover in ((still, None), (moving, _Mover())):
+            out = root / f"{pair}-{'still' if mover is None else 'moving'}"
+            entries = _run(session, root / "data", out, mover, processors=2, groups=GROUPS)
+            note(f"{out.name}: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
+            runs.append(entries)
+    return moving_figures(still, moving)
+
+
+def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[str, Any]:
+    rows = BALANCE_ROWS * SLOW_PROCESSORS * BALANCE_EPOCHS
+    write_streams(root / "slow", UniformJoin(rows, STREAMS, 0, 3), rows=rows, files=BALANCE_EPOCHS)
+    slow = (1 / SLOW_FACTOR,) + (1.0,) * (SLOW_PROCESSORS - 1)
+    emulated: dict[str, Any] = {
+        "processors": SLOW_PROCESSORS,
+        "groups": SLOW_GROUPS,
+        "row_seconds": ROW_SECONDS,
+    }
+    flux: dict[str, Any] = {"adapt": "flux-load", "policy": {"imbalance_threshold": 1.1}}
+    variants: dict[str, dict[str, Any]] = {
+        UNLOADED: {},
+        SLOWED: {"speeds": slow},
+        BALANCED: {"speeds": slow, **flux},
+    }
+    runs: dict[str, Sequence[Entry]] = {}
+    for number, (name, options) in enumerate(variants.items()):
+        runs[name] = _run(session, root / "slow", root / f"balance-{number}", **emulated, **options)
+        note(f"{name}: {sum(entry['seconds']['total'] for entry in runs[name]):.1f} s")
+    return balance_figures(runs, UNLOADED)
+
+
+class _Mover:
+    """Sends groups of one processor to the other, and back, every `MOVE_EPOCHS` epochs."""
+
+    def __init__(self) -> None:
+        self.query: Query | None = None
+        self._epochs = 0
+
+    def __call__(self, _: dict[str, Any]) -> None:
+        self._epochs += 1
+        if self.query is not None and self._epochs % MOVE_EPOCHS == 0:
+            sender = self._epochs // MOVE_EPOCHS % 2
+            mine = list(members(placed_on(self.query.placement, sender)))
+            self.query.move(mine[: int(len(mine) * MOVED_SHARE)], 1 - sender)
+
+
+def _run(
+    session: Session, data: Path, out: Path, mover: _Mover | None = None, **options: Any
+) -> Sequence[Entry]:
+    """The journal of a run that only counts its results."""
+    source = {"maxFilesPerTrigger": "1"}
+    schema = "k long, id long, p string"
+    query = session.run(
+        VIEW,
+        {name: SourceSpec(name, "parquet", str(data / name), schema, source) for name in STREAMS},
+        checkpoint=str(out),
+        sink="count",
+        listener=mover,
+        **options,
+    )
+    if mover is not None:
+        mover.query = query
+    query.awaitTermination()
+    return list(read_journal(out / FILE_NAME))
