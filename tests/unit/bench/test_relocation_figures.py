@@ -1,0 +1,56 @@
+"""The figures of the relocation benchmark are plain arithmetic over journals."""
+
+from typing import Any
+
+import pytest
+
+from spillway.bench.relocation_figures import (
+    STEADY_EPOCHS,
+    WARM_EPOCHS,
+    balance_figures,
+    moving_figures,
+    rows_per_s,
+    steady_rows_per_s,
+)
+
+
+def entry(
+    seconds: float, rows: int = 100, load: int = 0, switched: int = 0, pending: int = 0
+) -> dict[str, Any]:
+    return {
+        "kind": "epoch",
+        "input_rows": rows,
+        "pending_rows": pending,
+        "seconds": {"total": seconds},
+        "relocation": {
+            "begun": [{}] if load else [],
+            "loads": [{"bytes": load}] if load else [],
+            "switched": [{"bytes": switched}] if switched else [],
+        },
+    }
+
+
+WARM = [entry(100.0)] * WARM_EPOCHS
+STILL = [*WARM, *([entry(1.0)] * 8)]
+MOVING = [*WARM, *([entry(1.0)] * 6), entry(1.5, load=7, pending=3), entry(1.0, switched=70)]
+
+
+def test_the_first_epochs_and_those_without_input_do_not_count() -> None:
+    assert rows_per_s([*STILL, entry(50.0, rows=0), entry(9.0) | {"kind": "cleanup"}]) == pytest.approx(100.0)
+    assert steady_rows_per_s([entry(9.0)] * 3 + [entry(2.0)] * STEADY_EPOCHS) == pytest.approx(50.0)
+
+
+def test_moving_is_compared_with_standing_still() -> None:
+    figures = moving_figures([STILL, STILL], [MOVING, MOVING])
+    assert figures["moving_over_still"] == pytest.approx(8 / 8.5, abs=0.001)
+    assert figures["relocations"] == 2
+    assert figures["moved_bytes"] == [70, 70]
+    assert figures["largest_load_bytes"] == 7
+    assert figures["loading_epoch_ratio"] == 1.5
+    assert figures["pending_rows_max"] == 3
+
+
+def test_runs_are_compared_with_the_unloaded_one() -> None:
+    figures = balance_figures({"fast": [entry(1.0)] * 20, "slow": [entry(2.0)] * 20}, "fast")
+    assert figures["steady_over_unloaded"] == {"fast": 1.0, "slow": 0.5}
+    assert figures["rounds"] == {"fast": 0, "slow": 0}
