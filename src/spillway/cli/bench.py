@@ -51,10 +51,10 @@ def relocation(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
-    from spillway.spark.relocation_bench import bench_relocation  # imports Spark: only where it is needed
+    from spillway.spark.relocation_bench import SETTINGS, bench_relocation  # imports Spark: only here
     from spillway.spark.view_session import Session
 
-    with Session() as session:
+    with Session(settings=SETTINGS) as session:
         figures = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
     _show(figures, json)
 

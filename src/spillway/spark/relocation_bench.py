@@ -5,11 +5,11 @@ that are as slow as an experiment says (they sleep), so that five of them run on
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spillway.bench.relocation_figures import Entry, balance_figures, moving_figures
+from spillway.bench.relocation_figures import Entry, balance_figures, moving_figures, resize_figures
 from spillway.figure.experiment import STREAMS, VIEW
 from spillway.job import SourceSpec
 from spillway.manager.journal import FILE_NAME, read_journal
@@ -26,9 +26,11 @@ MOVED_SHARE = 0.4
 WIDTH_BYTES = 400
 PAIRS = 2
 SLOW_FACTOR, SLOW_PROCESSORS, SLOW_GROUPS = 2.5, 5, 60
+SETTINGS = {"spark.master": f"local[{SLOW_PROCESSORS},4]"}
+"""All processors at once: those that sleep need no core, but a place."""
 ROW_SECONDS = 1e-4
-"""Emulated service time: with 12,000 rows a processor is busy for 1.2 s, more than an epoch costs besides."""
-BALANCE_EPOCHS, BALANCE_ROWS = 45, 4_000
+"""Emulated service time: with 9,000 rows a processor is busy for 0.9 s, more than an epoch costs besides."""
+BALANCE_EPOCHS, BALANCE_ROWS = 40, 3_000
 """Epochs, and rows per stream and epoch for each processor."""
 UNLOADED, SLOWED, BALANCED = "unloaded", "slowed", "slowed, flux-load"
 
@@ -37,10 +39,12 @@ def bench_relocation(
     session: Session, *, rows: int, epochs: int, balance: bool, note: Callable[[str], None]
 ) -> dict[str, Any]:
     """`rows` per stream and `epochs` for the cost of moving; `balance`: the second part too."""
+    rows -= rows % epochs  # files of equal length
     figures: dict[str, Any] = {"bench": "relocation", "rows": rows, "epochs": epochs}
     with tempfile.TemporaryDirectory(prefix="spillway-bench-relocation-") as scratch:
         root = Path(scratch)
         figures |= _moving(session, root, rows, epochs, note)
+        figures |= _resizing(session, root, epochs, note)
         if balance:
             figures |= _balance(session, root, note)
     return figures
@@ -62,6 +66,15 @@ def _moving(
             note(f"{out.name}: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
             runs.append(entries)
     return moving_figures(still, moving)
+
+
+def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], None]) -> dict[str, Any]:
+    """From two processors to four, and to three."""
+    asked = (epochs // 3, 2 * epochs // 3)
+    resizer = _Resizer(dict(zip(asked, (4, 3), strict=True)))
+    entries = _run(session, root / "data", root / "resize", resizer, processors=2, groups=GROUPS)
+    note(f"resize: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
+    return resize_figures(entries, asked)
 
 
 def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[str, Any]:
@@ -86,23 +99,44 @@ def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[
     return balance_figures(runs, UNLOADED)
 
 
-class _Mover:
-    """Sends groups of one processor to the other, and back, every `MOVE_EPOCHS` epochs."""
+class _Hand:
+    """Changes a query after some of its epochs."""
 
     def __init__(self) -> None:
         self.query: Query | None = None
-        self._epochs = 0
 
-    def __call__(self, _: dict[str, Any]) -> None:
-        self._epochs += 1
-        if self.query is not None and self._epochs % MOVE_EPOCHS == 0:
-            sender = self._epochs // MOVE_EPOCHS % 2
-            mine = list(members(placed_on(self.query.placement, sender)))
-            self.query.move(mine[: int(len(mine) * MOVED_SHARE)], 1 - sender)
+    def __call__(self, entry: dict[str, Any]) -> None:
+        if self.query is not None:
+            self.after(self.query, int(entry["sequence"]))
+
+    def after(self, query: Query, epoch: int) -> None:
+        raise NotImplementedError
+
+
+class _Mover(_Hand):
+    """Sends groups of one processor to the other, and back, every `MOVE_EPOCHS` epochs."""
+
+    def after(self, query: Query, epoch: int) -> None:
+        if (epoch + 1) % MOVE_EPOCHS == 0:
+            sender = (epoch + 1) // MOVE_EPOCHS % 2
+            mine = list(members(placed_on(query.placement, sender)))
+            query.move(mine[: int(len(mine) * MOVED_SHARE)], 1 - sender)
+
+
+class _Resizer(_Hand):
+    """Asks for a number of processors after given epochs."""
+
+    def __init__(self, wanted: Mapping[int, int]) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def after(self, query: Query, epoch: int) -> None:
+        if epoch in self._wanted:
+            query.resize(self._wanted[epoch])
 
 
 def _run(
-    session: Session, data: Path, out: Path, mover: _Mover | None = None, **options: Any
+    session: Session, data: Path, out: Path, hand: _Hand | None = None, **options: Any
 ) -> Sequence[Entry]:
     """The journal of a run that only counts its results."""
     source = {"maxFilesPerTrigger": "1"}
@@ -112,10 +146,10 @@ def _run(
         {name: SourceSpec(name, "parquet", str(data / name), schema, source) for name in STREAMS},
         checkpoint=str(out),
         sink="count",
-        listener=mover,
+        listener=hand,
         **options,
     )
-    if mover is not None:
-        mover.query = query
+    if hand is not None:
+        hand.query = query
     query.awaitTermination()
     return list(read_journal(out / FILE_NAME))

@@ -9,6 +9,7 @@ from spillway.bench.relocation_figures import (
     WARM_EPOCHS,
     balance_figures,
     moving_figures,
+    resize_figures,
     rows_per_s,
     steady_rows_per_s,
 )
@@ -54,3 +55,22 @@ def test_runs_are_compared_with_the_unloaded_one() -> None:
     figures = balance_figures({"fast": [entry(1.0)] * 20, "slow": [entry(2.0)] * 20}, "fast")
     assert figures["steady_over_unloaded"] == {"fast": 1.0, "slow": 0.5}
     assert figures["rounds"] == {"fast": 0, "slow": 0}
+
+
+def test_a_resize_counts_its_longest_gap_in_epochs() -> None:
+    run = [
+        entry(1.0, switched=5 if number == 12 else 0)
+        | {
+            "sequence": number,
+            "token": 1,
+            "time": number + (0.8 if number > 10 else 0.0),
+            "processors": [{}] * (3 if number > 10 else 2),
+        }
+        for number in range(20)
+    ]
+    assert resize_figures(run, [10]) == {
+        "resize_processors": [2, 3],
+        "resize_longest_epochs": pytest.approx(1.8),
+        "resize_relocations": 1,
+        "resize_restarts": 0,
+    }
