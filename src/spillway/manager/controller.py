@@ -129,12 +129,15 @@ class Controller:
         )
         return self._ask(Suggestions(moves), snapshot)
 
-    def resize(self, manifest: Manifest, processors: int) -> None:
-        """Begin to use another number of processors, as a user asks."""
+    def check_size(self, processors: int) -> None:
         if not 1 <= processors <= self._config.groups:
             raise SpillwayError(
                 f"resize({processors}): must be at least 1 and at most groups = {self._config.groups}"
             )
+
+    def resize(self, manifest: Manifest, processors: int) -> None:
+        """Begin to use another number of processors, as a user asks."""
+        self.check_size(processors)
         if processors != manifest.processor_count or self._wanted_processors is not None:
             self._wanted_processors = processors
 

@@ -2,7 +2,7 @@
 
 from pyspark.sql import SparkSession
 
-from spillway.spark.anchor import Anchor, build_anchor
+from spillway.spark.anchor import Anchor, build_anchor, warm_workers
 from spillway.spark.session_executors import count_executors
 
 
@@ -13,18 +13,32 @@ class Anchors:
         self._spark = spark
         self._executors = count_executors(spark)
         self._anchor: Anchor | None = None
+        self._prepared: Anchor | None = None
+
+    def prepare(self, processors: int) -> None:
+        """Do beside running epochs what would make the first one with so many processors wait.
+
+        That is to start Python workers, or to build another anchor.
+        """
+        if self._executors < 2:
+            warm_workers(self._spark, processors)
+        elif self._anchor is None or len(self._anchor.labels) != processors:
+            self._prepared = build_anchor(self._spark, processors, self._executors)
 
     def of(self, processors: int) -> Anchor | None:
         """The anchor for so many processors; another number has another one, built when it is needed."""
         if self._executors < 2:
             return None
         if self._anchor is None or len(self._anchor.labels) != processors:
-            built = build_anchor(self._spark, processors, self._executors)
+            prepared, self._prepared = self._prepared, None
+            fits = prepared is not None and len(prepared.labels) == processors
+            built = prepared if fits else build_anchor(self._spark, processors, self._executors)
             self.release()
             self._anchor = built
         return self._anchor
 
     def release(self) -> None:
-        if self._anchor is not None:
-            self._anchor.release()
-            self._anchor = None
+        for anchor in (self._anchor, self._prepared):
+            if anchor is not None:
+                anchor.release()
+        self._anchor = self._prepared = None

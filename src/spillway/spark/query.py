@@ -135,8 +135,10 @@ class Query:
     def resize(self, processors: int) -> None:
         """Use another number of processors, from the next epoch on; groups move while the query runs.
 
-        A restart begins with the number of its job again.
+        Returns when what the new processors need is there. A restart begins with the number of its job again.
         """
+        self._engine.controller.check_size(processors)
+        self._epoch.anchors.prepare(processors)
         with self._one_epoch:
             self._engine.controller.resize(self._engine.manifest, processors)
 
