@@ -9,6 +9,7 @@ from spillway.cli.cleanup import cleanup
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.figure import figure
+from spillway.cli.maintain import maintain
 from spillway.cli.output import print_json, say
 from spillway.cli.report import report
 from spillway.cli.run import run
@@ -28,6 +29,7 @@ app.command()(demo)
 app.command()(cleanup)
 app.command()(report)
 app.command()(figure)
+app.command()(maintain)
 app.add_typer(bench, name="bench")
 
 

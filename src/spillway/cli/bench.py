@@ -43,6 +43,39 @@ def spill(
     _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, note=say), json)
 
 
+@bench.command()
+def maintain(
+    relations: Annotated[int, typer.Option(help="Relations in the chain.", min=2)] = 6,
+    rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 1_000_000,
+    servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold them.", min=1)] = 3,
+    updates: Annotated[str, typer.Option(help="Updates per round, with commas.")] = "200,1000,3000",
+    ratio: Annotated[float, typer.Option(help="How often a join value occurs.", min=0.1)] = 1.0,
+    strategies: Annotated[
+        str, typer.Option(help="Which strategies, with commas.")
+    ] = "batch,adjacent,conditional,auto",
+    repeats: Annotated[int, typer.Option(help="Rounds of each.", min=1)] = 3,
+    indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
+    refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
+    from spillway.bench.maintain import bench_maintain  # PostgreSQL's client library, only where needed
+
+    figures = bench_maintain(
+        relations=relations,
+        rows=rows,
+        servers=servers,
+        updates=[int(one) for one in updates.split(",")],
+        ratio=ratio,
+        strategies=[one.strip() for one in strategies.split(",")],
+        repeats=repeats,
+        indexed=indexed,
+        refresh=refresh,
+        note=say,
+    )
+    _show(figures, json)
+
+
 def _show(figures: dict[str, Any], json: bool) -> None:
     if json:
         print_json(figures)
