@@ -23,7 +23,7 @@ from spillway.job_table import (
 )
 from spillway.view import View
 
-_TABLES = ("view", "sources", "run", "sink", "spark")
+TABLES = ("view", "sources", "run", "compute", "sink", "spark")
 _VIEW_KEYS = ("sql", "file")
 _SOURCE_KEYS = ("format", "path", "schema", "options", "event_time", "lateness")
 _SINK_KEYS = ("format", "path", "options")
@@ -90,7 +90,7 @@ def read_job(path: str | Path) -> Job:
 
 def parse_job(document: Mapping[str, Any], base: Path) -> Job:
     """The job in a parsed TOML document; `base` is what relative paths are relative to."""
-    known(document, _TABLES, "the job file")
+    known(document, TABLES, "the job file")
     return Job(
         view=read_view(subtable(document, "view"), base),
         sources=read_sources(subtable(document, "sources"), base),

@@ -5,7 +5,9 @@ import sys
 import typer
 
 from spillway.cli.bench import bench
+from spillway.cli.calibrate import calibrate
 from spillway.cli.cleanup import cleanup
+from spillway.cli.compute import compute
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.figure import figure
@@ -27,6 +29,8 @@ app.command()(run)
 app.command()(explain)
 app.command()(demo)
 app.command()(cleanup)
+app.command()(compute)
+app.command()(calibrate)
 app.command()(report)
 app.command()(figure)
 app.command()(maintain)
