@@ -186,7 +186,7 @@ def test_several_writers_with_long_and_short_transactions(postgres_dsn: Any, tmp
         for writer in writers:
             writer.start()
         try:
-            for strategy in ("conditional", "batch", "adjacent", "graph-transform", "extended-batch"):
+            for strategy in ("conditional", "batch", "graph-transform"):
                 chain.strategy = strategy
                 while chain.manager.round() is None:
                     stop.wait(0.01)  # nobody has committed anything yet

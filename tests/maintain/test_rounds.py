@@ -70,7 +70,7 @@ def test_rounds_while_others_write(
     one.write(6 * inputs)
     one.settle()  # recording changes begins when running writers are through
     manager = one.start()
-    for number in range(4):
+    for number in range(3):
         manager.open()
         manager.round()
         assert one.stored() == one.expected(), f"round {number}"

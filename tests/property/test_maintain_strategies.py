@@ -56,6 +56,7 @@ def plus(state: Bag, delta: Bag) -> Bag:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(max_examples=max(1, settings().max_examples // 2))  # for each of the strategies
 @given(data=st.data())
 def test_the_plan_gives_the_recomputed_delta(strategy: str, data: st.DataObject) -> None:
     graph = data.draw(graphs())
