@@ -235,7 +235,7 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
             return ask(*words)
 
         def restart() -> None:
-            time.sleep(1.0)
+            time.sleep(0.3)
             postgres_control(1).ensure_postgres_running()
 
         chain.servers["s0"].ask = doomed  # type: ignore[method-assign]

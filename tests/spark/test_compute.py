@@ -41,23 +41,28 @@ def frames(spark: SparkSession, tables: dict[str, pa.Table]) -> dict[str, Any]:
     return {name: spark.createDataFrame(table) for name, table in tables.items()}
 
 
-@pytest.mark.parametrize("memory_bytes", [None, 40 << 20])
-def test_all_trees_give_the_same_rows(
-    spark: SparkSession, tmp_path: Path, counted: Counted, memory_bytes: int | None
+@pytest.mark.parametrize(
+    ("memory_bytes", "names"),
+    [(None, tuple(ALGORITHMS)), (40 << 20, ("segmented-right-deep", "segmented-bushy", "incremental"))],
+    ids=["no-limit", "limit"],
+)
+def test_trees_give_the_same_rows(
+    spark: SparkSession, tmp_path: Path, counted: Counted, memory_bytes: int | None, names: tuple[str, ...]
 ) -> None:
     """Skewed keys, nulls; without a limit, and with memory for a part of the hash tables."""
-    query = generate_query(5, 3, skew=0.5, null_share=0.1, **SMALL)
+    query = generate_query(4, 3, skew=0.5, null_share=0.1, **SMALL)
     tables = tables_of(query)
     truth = counted(expected(tables, query.sql))
     assert truth
     sources = frames(spark, tables)
     computation = Computation(spark, query.sql, sources, ComputeConfig(memory_bytes=memory_bytes))
     seen: set[object] = set()
-    for name in ALGORITHMS:
+    for name in names:
         computation.plan = choose(computation.model, name)
         if computation.plan.tree in seen:
             continue
         seen.add(computation.plan.tree)
+        assert memory_bytes is None or len(list(computation.plan.tree.segments())) > 1
         out = tmp_path / name
         summary = computation.run(SinkSpec("parquet", str(out)))
         assert counted(pq.read_table(out)) == truth, name
@@ -154,7 +159,7 @@ def test_bad_sources_are_refused(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Every row of one relation sleeps, so that the last segment cannot be over before it is cancelled."""
-    query = generate_query(3, 2, **SMALL)
+    query = generate_query(3, 2, rows=(100, 150), result_rows=(100, 1_000))
     holder: list[Computation] = []
 
     def cancel(event: SegmentEvent) -> None:
@@ -162,7 +167,7 @@ def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
             threading.Timer(0.1, holder[0].cancel).start()
 
     sources = frames(spark, tables_of(query))
-    sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 40L)"))
+    sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 10L)"))
     holder.append(Computation(spark, query.sql, sources, ComputeConfig(sample=0.01), listener=cancel))
     with pytest.raises(ComputeError, match="cancelled"):
         holder[0].run(SinkSpec("parquet", str(tmp_path / "out")))
