@@ -31,7 +31,7 @@ test: setup          ## the whole suite
 	$(BIN)/python -m pytest $(TEST_ARGS)
 
 test-fast: setup     ## everything that needs no Spark
-	$(BIN)/python -m pytest $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim)
+	$(BIN)/python -m pytest $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim tests/maintain)
 
 check: setup         ## lint, format, types, layers
 	$(BIN)/ruff check .

@@ -39,3 +39,7 @@ class CheckpointError(SpillwayError):
 
 class BudgetError(SpillwayError):
     """The memory budget is smaller than what one step needs."""
+
+
+class ComputeError(SpillwayError):
+    """A view could not be computed: Spark failed, or the computation was cancelled."""

@@ -4,8 +4,6 @@ It is read completely and checked before anything starts: unknown tables and key
 types are refused with their place. Relative paths are relative to the job file.
 """
 
-import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +11,19 @@ from typing import Any
 
 from spillway.config import RunConfig, parse_bytes
 from spillway.errors import JobError
+from spillway.job_table import (
+    known,
+    options_of,
+    path_of,
+    read_document,
+    resolve,
+    setting,
+    subtable,
+    text,
+)
 from spillway.view import View
 
-_TABLES = ("view", "sources", "run", "sink", "spark")
+TABLES = ("view", "sources", "run", "compute", "sink", "spark")
 _VIEW_KEYS = ("sql", "file")
 _SOURCE_KEYS = ("format", "path", "schema", "options", "event_time", "lateness")
 _SINK_KEYS = ("format", "path", "options")
@@ -73,12 +81,7 @@ class Job:
 
 def read_job(path: str | Path) -> Job:
     file = Path(path)
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise JobError(f"job file {file} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobError(f"job file {file} is not valid TOML: {error}") from None
+    document = read_document(file)
     try:
         return parse_job(document, file.resolve().parent)
     except JobError as error:
@@ -87,45 +90,45 @@ def read_job(path: str | Path) -> Job:
 
 def parse_job(document: Mapping[str, Any], base: Path) -> Job:
     """The job in a parsed TOML document; `base` is what relative paths are relative to."""
-    _known(document, _TABLES, "the job file")
+    known(document, TABLES, "the job file")
     return Job(
-        view=_view(_table(document, "view"), base),
-        sources=_sources(_table(document, "sources"), base),
-        run=_run(_table(document, "run"), base),
-        sink=_sink(_table(document, "sink", required=False), base),
-        spark={key: _setting(value) for key, value in _table(document, "spark", required=False).items()},
+        view=read_view(subtable(document, "view"), base),
+        sources=read_sources(subtable(document, "sources"), base),
+        run=_run(subtable(document, "run"), base),
+        sink=read_sink(subtable(document, "sink", required=False), base),
+        spark=read_spark(document),
     )
 
 
-def _view(table: Mapping[str, Any], base: Path) -> View:
-    _known(table, _VIEW_KEYS, "[view]")
+def read_view(table: Mapping[str, Any], base: Path) -> View:
+    known(table, _VIEW_KEYS, "[view]")
     if ("sql" in table) == ("file" in table):
         raise JobError('[view] needs either sql = "SELECT ..." or file = "view.sql"')
     if "sql" in table:
-        return View.sql(_text(table, "sql", "[view]"))
-    path = base / _text(table, "file", "[view]")
+        return View.sql(text(table, "sql", "[view]"))
+    path = base / text(table, "file", "[view]")
     try:
         return View.sql(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise JobError(f"[view] file {path} cannot be read: {error.strerror}") from None
 
 
-def _sources(table: Mapping[str, Any], base: Path) -> dict[str, SourceSpec]:
+def read_sources(table: Mapping[str, Any], base: Path) -> dict[str, SourceSpec]:
     specs = {}
     for name, body in table.items():
         where = f"[sources.{name}]"
         if not isinstance(body, Mapping):
             raise JobError(f"{where} must be a table with format, path, schema, options")
-        _known(body, _SOURCE_KEYS, where)
+        known(body, _SOURCE_KEYS, where)
         if "format" not in body:
             raise JobError(f'{where} has no format; for example format = "parquet"')
         specs[name] = SourceSpec(
             name=name,
-            format=_text(body, "format", where),
-            path=_path(body, base, where),
-            schema=_text(body, "schema", where) if "schema" in body else None,
-            options=_options(body, where),
-            event_time=_text(body, "event_time", where) if "event_time" in body else None,
+            format=text(body, "format", where),
+            path=path_of(body, base, where),
+            schema=text(body, "schema", where) if "schema" in body else None,
+            options=options_of(body, where),
+            event_time=text(body, "event_time", where) if "event_time" in body else None,
             lateness=_lateness(body, where),
         )
     return specs
@@ -136,11 +139,11 @@ def _lateness(body: Mapping[str, Any], where: str) -> str:
         return "0 seconds"
     if "event_time" not in body:
         raise JobError(f'{where} has lateness but no event_time; add event_time = "column"')
-    return _text(body, "lateness", where)
+    return text(body, "lateness", where)
 
 
 def _run(table: Mapping[str, Any], base: Path) -> RunConfig:
-    _known(table, _RUN_KEYS, "[run]")
+    known(table, _RUN_KEYS, "[run]")
     values: dict[str, Any] = {}
     for key, kind in _RUN_TYPES.items():
         if key in table:
@@ -155,12 +158,12 @@ def _run(table: Mapping[str, Any], base: Path) -> RunConfig:
         shares = table["distribution"]
         values["distribution"] = tuple(shares) if isinstance(shares, list) else shares
     if "policy" in table:
-        values["policy"] = dict(_table(table, "policy"))
+        values["policy"] = dict(subtable(table, "policy"))
     if "checkpoint" not in values:
         raise JobError('[run] has no checkpoint; for example checkpoint = "state"')
     for key in ("checkpoint", "tier"):
         if key in values:
-            values[key] = _resolve(values[key], base)
+            values[key] = resolve(values[key], base)
     return RunConfig(**values)
 
 
@@ -174,8 +177,8 @@ def _memory(given: object) -> dict[str, Any]:
 
 
 def _emulation(table: Mapping[str, Any]) -> dict[str, Any]:
-    body = _table(table, "emulate", required=False)
-    _known(body, _EMULATE_KEYS, "[run.emulate]")
+    body = subtable(table, "emulate", required=False)
+    known(body, _EMULATE_KEYS, "[run.emulate]")
     values: dict[str, Any] = {}
     if "row_seconds" in body:
         values["row_seconds"] = _number(body["row_seconds"], "[run.emulate] row_seconds")
@@ -192,57 +195,17 @@ def _number(value: object, where: str) -> float:
     return float(value)
 
 
-def _sink(table: Mapping[str, Any], base: Path) -> SinkSpec:
-    _known(table, _SINK_KEYS, "[sink]")
+def read_sink(table: Mapping[str, Any], base: Path) -> SinkSpec:
+    known(table, _SINK_KEYS, "[sink]")
     return SinkSpec(
-        format=_text(table, "format", "[sink]") if "format" in table else "delta",
-        path=_path(table, base, "[sink]"),
-        options=_options(table, "[sink]"),
+        format=text(table, "format", "[sink]") if "format" in table else "delta",
+        path=path_of(table, base, "[sink]"),
+        options=options_of(table, "[sink]"),
     )
 
 
-def _table(document: Mapping[str, Any], name: str, *, required: bool = True) -> Mapping[str, Any]:
-    if name not in document:
-        if required:
-            raise JobError(f"there is no [{name}] table")
-        return {}
-    table = document[name]
-    if not isinstance(table, Mapping):
-        raise JobError(f"{name} must be a table: [{name}]")
-    return table
-
-
-def _known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in keys:
-            close = difflib.get_close_matches(key, keys, 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(keys)}"
-            raise JobError(f"unknown key {key} in {where}; {hint}")
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    if not isinstance(table[key], str) or not table[key].strip():
-        raise JobError(f"{where} {key} = {table[key]!r}: must be a text that is not empty")
-    return str(table[key])
-
-
-def _path(table: Mapping[str, Any], base: Path, where: str) -> str | None:
-    return _resolve(_text(table, "path", where), base) if "path" in table else None
-
-
-def _resolve(path: str, base: Path) -> str:
-    return path if "://" in path else str(base / path)
-
-
-def _options(table: Mapping[str, Any], where: str) -> dict[str, str]:
-    options = table.get("options", {})
-    if not isinstance(options, Mapping):
-        raise JobError(f'{where} options must be a table: options = {{ key = "value" }}')
-    return {key: _setting(value) for key, value in options.items()}
-
-
-def _setting(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def read_spark(document: Mapping[str, Any]) -> dict[str, str]:
+    return {key: setting(value) for key, value in subtable(document, "spark", required=False).items()}
 
 
 def _kind(kind: type | tuple[type, ...]) -> str:

@@ -31,7 +31,7 @@ def bench_join(
     unknown = [engine for engine in engines if engine not in ENGINES]
     if unknown:
         raise JobError(f"unknown engine {unknown[0]}; known are {', '.join(ENGINES)}")
-    with tempfile.TemporaryDirectory(prefix="spillway-bench-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-join-") as scratch:
         data = Path(scratch) / "data"
         note(f"writing {rows:,} rows per stream in {epochs} files")
         write_join_data(data, rows=rows, files=epochs)

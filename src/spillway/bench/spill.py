@@ -32,7 +32,7 @@ def bench_spill(
     """Runs all variants and compares; `limit_seconds` stops a run that is too slow to wait for."""
     results: list[PeerResult] = []
     journals: dict[str, list[Entry]] = {}
-    with tempfile.TemporaryDirectory(prefix="spillway-bench-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-spill-") as scratch:
         root = Path(scratch)
         data = root / "data"
         note(f"writing {rows:,} rows per stream in {epochs} files")

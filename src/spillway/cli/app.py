@@ -5,10 +5,13 @@ import sys
 import typer
 
 from spillway.cli.bench import bench
+from spillway.cli.calibrate import calibrate
 from spillway.cli.cleanup import cleanup
+from spillway.cli.compute import compute
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.figure import figure
+from spillway.cli.maintain import maintain
 from spillway.cli.output import print_json, say
 from spillway.cli.report import report
 from spillway.cli.run import run
@@ -26,8 +29,11 @@ app.command()(run)
 app.command()(explain)
 app.command()(demo)
 app.command()(cleanup)
+app.command()(compute)
+app.command()(calibrate)
 app.command()(report)
 app.command()(figure)
+app.command()(maintain)
 app.add_typer(bench, name="bench")
 
 

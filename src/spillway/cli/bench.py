@@ -4,9 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
+from spillway.bench.compute import RELATIONS, bench_compute
+from spillway.bench.compute_figures import ENGINES as COMPUTE_ENGINES
 from spillway.bench.join import ENGINES, bench_join
 from spillway.bench.spill import bench_spill
 from spillway.cli.output import print_json, say
+from spillway.errors import JobError
 
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
 
@@ -57,6 +60,67 @@ def relocation(
     with Session(settings=SETTINGS) as session:
         figures = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
     _show(figures, json)
+
+
+@bench.command()
+def maintain(
+    relations: Annotated[int, typer.Option(help="Relations in the chain.", min=2)] = 6,
+    rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 1_000_000,
+    servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold them.", min=1)] = 3,
+    updates: Annotated[str, typer.Option(help="Updates per round, with commas.")] = "200,1000,3000",
+    ratio: Annotated[float, typer.Option(help="How often a join value occurs.", min=0.1)] = 1.0,
+    strategies: Annotated[
+        str, typer.Option(help="Which strategies, with commas.")
+    ] = "batch,adjacent,conditional,auto",
+    repeats: Annotated[int, typer.Option(help="Rounds of each.", min=1)] = 3,
+    indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
+    refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
+    from spillway.bench.maintain import bench_maintain  # PostgreSQL's client library, only where needed
+
+    figures = bench_maintain(
+        relations=relations,
+        rows=rows,
+        servers=servers,
+        updates=_numbers(updates, "--updates"),
+        ratio=ratio,
+        strategies=[one.strip() for one in strategies.split(",")],
+        repeats=repeats,
+        indexed=indexed,
+        refresh=refresh,
+        note=say,
+    )
+    _show(figures, json)
+
+
+@bench.command()
+def compute(
+    relations: Annotated[str, typer.Option(help="Relations per query, with commas.")] = ",".join(
+        map(str, RELATIONS)
+    ),
+    queries: Annotated[
+        int | None, typer.Option(help="Queries each; default 8, and 3 of 24 and 32 relations.", min=1)
+    ] = None,
+    engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(COMPUTE_ENGINES),
+    scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
+    counts = _numbers(relations, "--relations")
+    chosen = tuple(engine.strip() for engine in engines.split(","))
+    figures = bench_compute(relations=counts, queries=queries, engines=chosen, scale=scale, note=say)
+    for claim in figures["claims"]:
+        say(claim)
+    _show(figures, json)
+
+
+def _numbers(given: str, option: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(one) for one in given.split(","))
+    except ValueError:
+        raise JobError(f"{option} {given}: must be whole numbers with commas") from None
 
 
 def _show(figures: dict[str, Any], json: bool) -> None:

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from spillway.cli.compute import explain_compute
 from spillway.cli.output import print_json
+from spillway.compute_job import is_compute_job
+from spillway.errors import JobError
 from spillway.job import read_job
 from spillway.plan.explain import explain as explain_text
 from spillway.plan.explain import explain_dict
@@ -15,9 +18,15 @@ from spillway.plan.schema import parse_ddl
 
 def explain(
     job: Annotated[Path, typer.Argument(help="The job file.")],
+    svg: Annotated[Path | None, typer.Option(help="Draw the tree of a view to compute.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as one JSON object.")] = False,
 ) -> None:
-    """Show the plan, the partitioning, the stages and the state columns of a view."""
+    """Show the plan of a view: key, stages and state columns, or the join tree of a view to compute."""
+    if is_compute_job(job):
+        explain_compute(job, svg, json=json)
+        return
+    if svg is not None:
+        raise JobError("--svg draws the join tree of a job with [compute]; this job has [run]")
     parsed = read_job(job)
     processors, groups = parsed.run.processors, parsed.run.groups
     if all(source.schema is not None and source.event_time is None for source in parsed.sources.values()):

@@ -7,19 +7,26 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.figure.catalogue import EXPERIMENTS, experiment
+from spillway.compute_job import SPARK_DEFAULTS
+from spillway.cost_file import read_costs
+from spillway.figure.catalogue import FIGURES, experiment
 from spillway.figure.comparison import compare, lines
+from spillway.figure.compute_drawing import draw_compute_figure
+from spillway.figure.compute_experiment import COMPUTE_FIGURES, compute_experiment
 from spillway.figure.drawing import draw_figure
 from spillway.workload import count_results
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     out: Annotated[Path, typer.Option(help="The directory for the drawing.")] = Path("figures"),
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Run an experiment on the real engine and draw it as the literature does."""
+    if name in COMPUTE_FIGURES:
+        _compute_figure(name, out, quick=quick, json=json)
+        return
     chosen = experiment(name, quick=quick)
     from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
     from spillway.spark.view_session import Session
@@ -30,6 +37,20 @@ def figure(
     figures["drawing"] = str(draw_figure(chosen, outcomes, out))
     for line in lines(figures):
         say(line)
+    if json:
+        print_json(figures)
+    else:
+        say(f"the drawing is {figures['drawing']}")
+
+
+def _compute_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
+    chosen = compute_experiment(name, quick=quick)
+    from spillway.spark.compute.figure_run import run_compute_experiment
+    from spillway.spark.view_session import Session
+
+    with Session(settings=SPARK_DEFAULTS) as session:
+        figures = run_compute_experiment(session.spark, chosen, read_costs(), say)
+    figures["drawing"] = str(draw_compute_figure(chosen, figures, out))
     if json:
         print_json(figures)
     else:

@@ -1,19 +1,13 @@
 """`spillway run JOB.toml`: run a view until its input is exhausted, or for ever."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from spillway.cli.interruptible import interruptible
 from spillway.cli.output import ProgressLine, print_json, say
 from spillway.job import Job, read_job
-
-if TYPE_CHECKING:
-    from spillway.spark.query import Query
 
 
 def run(
@@ -43,7 +37,8 @@ def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
         query = start(job, listener=line.epoch)
         if job.run.memory_bytes is not None and not query.budget_is_hard:
             say("note: no tmpfs with enough room on this host, so the memory budget is not hard")
-        with _interruptible(query):
+        message = "stopping after the current epoch; run the job again to go on from there"
+        with interruptible(query.request_stop, message):
             query.awaitTermination()
         return query.summary()
 
@@ -57,24 +52,3 @@ def describe(summary: dict[str, Any]) -> str:
         f"in {summary['epochs']} epochs and {summary['seconds']:.1f} s ({rate:,.0f} rows/s); "
         f"peak state memory per processor: {peak} MB"
     )
-
-
-@contextmanager
-def _interruptible(query: "Query") -> Iterator[None]:
-    """The first interrupt finishes the current epoch and stops; a second one ends the process."""
-    stopping = False
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        nonlocal stopping
-        if stopping:
-            raise KeyboardInterrupt
-        stopping = True
-        say("stopping after the current epoch; run the job again to go on from there")
-        query.request_stop()
-
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

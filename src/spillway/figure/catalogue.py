@@ -1,18 +1,21 @@
-"""All experiments by the number of their figure."""
+"""The experiments by the number of their figure."""
 
 from dataclasses import replace
 
 from spillway.errors import JobError
+from spillway.figure.compute_experiment import COMPUTE_FIGURES
 from spillway.figure.experiment import Experiment
 from spillway.figure.relocation_experiments import RELOCATION_EXPERIMENTS
 from spillway.figure.spill_experiments import SPILL_EXPERIMENTS
 
 EXPERIMENTS = {one.name: one for one in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
+FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS)
+"""The names of all figures: of join trees (`compute_experiment`) and of runs (here)."""
 
 
 def experiment(name: str, *, quick: bool = False) -> Experiment:
     if name not in EXPERIMENTS:
-        raise JobError(f"there is no figure {name}; known are {', '.join(EXPERIMENTS)}")
+        raise JobError(f"there is no figure {name}; known are {', '.join(FIGURES)}")
     return _shortened(EXPERIMENTS[name]) if quick else EXPERIMENTS[name]
 
 

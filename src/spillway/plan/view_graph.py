@@ -40,7 +40,7 @@ def shared_key(predicates: Predicates, scope: Scope) -> SharedKey:
     parts: list[KeyPart] = []
     filters: list[Term] = []
     residual: list[exp.Expr] = []
-    for members in _classes(equalities):
+    for members in equality_classes(equalities):
         first: dict[int, Term] = {}
         extra: list[Term] = []
         for term in (side for equality in members for side in (equality.left, equality.right)):
@@ -61,7 +61,7 @@ def shared_key(predicates: Predicates, scope: Scope) -> SharedKey:
     return SharedKey(tuple(parts), tuple(filters), tuple(residual))
 
 
-def _classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
+def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
     """Equalities that share terms, directly or through others; in order of first appearance."""
     classes: list[tuple[set[tuple[int, str]], list[Equality]]] = []
     for equality in equalities:
@@ -94,7 +94,7 @@ def _no_shared_key(predicates: Predicates, scope: Scope) -> ViewError:
             f"add a condition such as {near[0]}.key = {apart[0]}.key"
         )
     first = equalities[0]
-    kin = next(members for members in _classes(equalities) if first in members)
+    kin = next(members for members in equality_classes(equalities) if first in members)
     tree = next(equality for equality in equalities if equality not in kin)
     return ViewError(
         f"join trees are not supported yet: {label(first.node)} and {label(tree.node)} join on different "

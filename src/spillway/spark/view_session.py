@@ -20,7 +20,9 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spillway.compute_job import ComputeConfig
 from spillway.config import RunConfig
+from spillway.cost_file import read_costs
 from spillway.errors import SourceError, ViewError
 from spillway.job import Job, SinkSpec, SourceSpec, read_job
 from spillway.manager.budget import Budget
@@ -31,6 +33,7 @@ from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.tier_directory import TierDirectory, choose_directory
 from spillway.plan.planner import Plan, plan_view
 from spillway.spark.anchors import Anchors
+from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.query import Listener, Query
 from spillway.spark.session import adopt_session, build_session, stop_session
@@ -84,6 +87,21 @@ class Session:
         parsed = job if isinstance(job, Job) else read_job(job)
         view, sources = parsed.view, parsed.sources
         return self._start(view, sources, parsed.run, parsed.sink, None, listener, stream=False)
+
+    def compute(
+        self,
+        view: View | str,
+        sources: Mapping[str, SourceLike],
+        *,
+        sink: str = "delta",
+        path: str | None = None,
+        options: Mapping[str, str] | None = None,
+        **compute: Any,
+    ) -> dict[str, Any]:
+        """Compute a view over stored relations; `compute` takes the keys of a job's `[compute]` table."""
+        config = ComputeConfig(**compute)
+        computation = Computation(self.spark, view, sources, config, units=read_costs())
+        return computation.run(SinkSpec(sink, path, options or {}))
 
     def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:
         """The plan of a view, bound to the sources' types; nothing is started."""

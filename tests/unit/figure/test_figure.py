@@ -44,7 +44,7 @@ def test_state_is_several_times_its_memory(name: str, quick: bool) -> None:
 
 
 def test_an_unknown_figure_is_refused() -> None:
-    with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 6\.3, 6\.4, 6\.5, 6\.6, 5\.9"):
+    with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 3\.7, .*, 6\.3, 6\.4"):
         experiment("7.1")
 
 

@@ -77,24 +77,23 @@ def spread(snapshot: PlacementSnapshot, onto: Iterable[int], reason: str) -> Sug
 
 
 def _levelled(places: _Places) -> bool:
-    """Move the largest group from the fullest to the emptiest that leaves the emptiest below the fullest."""
+    """Move the group from one of the fullest to the emptiest that brings both furthest below the fullest."""
     least, most = places.ends()
+    full = places.fill(most)
     fits = (
-        one
-        for one in places.groups[most]
-        if places.fill(least, _weight(one)) < places.fill(most)
-        and max(places.fill(least, _weight(one)), places.fill(most, -_weight(one))) < places.fill(most)
+        (gain, -one.group, processor, one)
+        for processor in places.capacity
+        if places.fill(processor) == full  # others may be as full, and have what the last one has not
+        for one in places.groups[processor]
+        if (gain := -max(places.fill(least, _weight(one)), places.fill(processor, -_weight(one)))) > -full
     )
-    best = max(fits, key=lambda one: (_gain(places, one, least, most), -one.group), default=None)
+    best = max(fits, key=lambda found: found[:2], default=None)
     if best is None:
         return False
-    places.take(best, most)
-    places.put(best, least)
+    _, _, processor, one = best
+    places.take(one, processor)
+    places.put(one, least)
     return True
-
-
-def _gain(places: _Places, one: PlacedGroup, least: int, most: int) -> float:
-    return -max(places.fill(least, _weight(one)), places.fill(most, -_weight(one)))
 
 
 def _weight(one: PlacedGroup) -> int:

@@ -55,6 +55,13 @@ def test_what_can_move_is_on_the_wanted_processors_and_level(
         assert load[fullest] - min(load.values()) <= max(smallest, 1)
 
 
+def test_any_of_the_fullest_may_give() -> None:
+    """The one whose group fits on the emptiest, although another is as full."""
+    fixed = [(0, 0, 0)] * 11 + [(1, 0, 0)] * 4 + [(2, 3, 0)]
+    moves = spread(made([(0, 76, 1), (1, 83, 1), *fixed]), range(3), "test").moves
+    assert [(move.sender, move.receiver, list(members(move.groups))) for move in moves] == [(0, 2, [0])]
+
+
 def test_a_level_cluster_stays() -> None:
     level = made([(number % 4, 10, 5) for number in range(16)])
     assert spread(level, range(4), "test").moves == ()

@@ -1,0 +1,92 @@
+"""Relations of the benchmark `maintain` on real PostgreSQL servers, and the updates that hit them (10.5.1).
+
+A chain r0.b = r1.a, r1.b = r2.a, ... Every value of a join column occurs `ratio` times, so an update changes
+about ratio^(n-1) rows of the view. Rows have about 64 bytes. Join columns have an index if wanted: without
+one a query scans the relation, and with one its cost follows the keys it carries. Half of the
+updates are inserts of values in range, half delete rows that are there.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+
+from spillway.errors import JobError
+
+_PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+
+
+@contextmanager
+def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
+    """The DSNs of `count` servers that run as long as the context."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pgserver
+    except ImportError:
+        raise JobError("bench maintain needs servers: pip install pgserver (Python 3.12 at most)") from None
+    servers: list[Any] = []
+    try:
+        for number in range(count):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                servers.append(cast("Any", pgserver).get_server(root / f"pg{number}", cleanup_mode="stop"))
+        yield [str(server.get_uri()) for server in servers]
+    finally:
+        for server in servers:
+            server.cleanup()
+
+
+def create_relation(dsn: str, table: str, *, rows: int, ratio: float, seed: int, indexed: bool) -> None:
+    """A relation of `rows` rows in which every join value occurs about `ratio` times."""
+    values = max(1, int(rows / ratio))
+    prime = _PRIMES[seed % len(_PRIMES)]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SET synchronous_commit = off")
+        connection.execute(f"CREATE TABLE {table} (id bigint, a bigint, b bigint, payload text)")
+        connection.execute(
+            f"INSERT INTO {table} SELECT g, g % {values}, (g * {prime} + {seed}) % {values}, md5(g::text) "
+            f"FROM generate_series(0::bigint, {rows} - 1) g"
+        )
+        for column in ("id", "a", "b") if indexed else ("id",):
+            connection.execute(f"CREATE INDEX ON {table} ({column})")
+        connection.execute(f"VACUUM ANALYZE {table}")
+
+
+def update_relation(
+    dsn: str, table: str, *, updates: int, rows: int, ratio: float, chance: random.Random
+) -> None:
+    """Half inserts, half deletes of rows that are there; one transaction."""
+    values = max(1, int(rows / ratio))
+    half = updates // 2
+    inserts = [
+        (rows + chance.randrange(10**9), chance.randrange(values), chance.randrange(values))
+        for _ in range(updates - half)
+    ]
+    deletes = [chance.randrange(rows) for _ in range(half)]
+    with psycopg.connect(dsn) as connection:
+        ids, lefts, rights = (list(column) for column in zip(*inserts, strict=True))
+        connection.execute(
+            f"INSERT INTO {table} SELECT i, a, b, md5(i::text) "
+            "FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS u(i, a, b)",
+            [ids, lefts, rights],
+        )
+        connection.execute(f"DELETE FROM {table} WHERE id = ANY(%s::bigint[])", [deletes])
+
+
+def chain_view(tables: Sequence[str]) -> str:
+    """The view over a chain of relations, with all their columns."""
+    items = ", ".join(
+        f"{table}.{column} AS {column}{number}"
+        for number, table in enumerate(tables)
+        for column in ("id", "a", "b", "payload")
+    )
+    joins = " ".join(f"JOIN {table} ON {before}.b = {table}.a" for before, table in pairwise(tables))
+    return f"SELECT {items} FROM {tables[0]} {joins}"

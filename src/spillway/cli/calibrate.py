@@ -1,0 +1,30 @@
+"""`spillway calibrate`: measure on this machine what a row costs in each phase of a hash join."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spillway.cli.output import print_json, say
+from spillway.compute_job import SPARK_DEFAULTS
+from spillway.cost_file import write_costs
+
+
+def calibrate(
+    rows: Annotated[int, typer.Option(help="Rows of the large relation.", min=10_000)] = 400_000,
+    out: Annotated[Path | None, typer.Option(help="Another file than the user's cache.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the costs as one JSON object.")] = False,
+) -> None:
+    """Measure the unit costs by which join trees are chosen, and store them."""
+    from spillway.spark.compute.calibrate import measure_costs  # imports Spark
+    from spillway.spark.view_session import Session
+
+    with Session(settings=SPARK_DEFAULTS) as session:
+        costs = measure_costs(session.spark, rows, say)
+    path = write_costs(costs, out)
+    if json:
+        print_json({**costs.to_json(), "path": str(path)})
+        return
+    for name, value in costs.to_json().items():
+        typer.echo(f"{name}: {value:.3g}")
+    say(f"stored in {path}")

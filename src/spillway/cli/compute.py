@@ -1,0 +1,75 @@
+"""`spillway compute JOB.toml`: compute a view over stored relations with the best join tree."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spillway.cli.interruptible import interruptible
+from spillway.cli.output import print_json, say
+from spillway.cli.segment_bars import SegmentBars
+from spillway.compute.explain import draw_text
+from spillway.compute_job import SPARK_DEFAULTS, ComputeJob, read_compute_job
+from spillway.cost_file import read_costs
+
+if TYPE_CHECKING:
+    from spillway.spark.compute.computation import Computation
+    from spillway.spark.compute.execution import Listener
+
+
+def compute(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    svg: Annotated[Path | None, typer.Option(help="Also draw the tree, with what was measured.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Compute the view of a job file over stored relations."""
+    parsed = read_compute_job(job)
+    with SegmentBars() as bars:
+        summary = run_compute_job(parsed, bars.event)
+    if svg is not None:
+        _draw(summary, svg)
+    if json:
+        print_json(summary)
+        return
+    say(draw_text(summary))
+    say(f"{summary['rows']:,} rows in {summary['seconds']:.2f} s; statistics took "
+        f"{summary['statistics_seconds']:.2f} s, planning {summary['planning_seconds']:.3f} s")  # fmt: skip
+    if parsed.sink.path is not None:
+        say(f"result: {parsed.sink.path} ({parsed.sink.format})")
+
+
+def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
+    """Show the tree without running it; statistics are collected, nothing else is read."""
+    from spillway.spark.view_session import Session  # imports Spark, which other commands do not need
+
+    parsed = read_compute_job(job)
+    with Session(settings=SPARK_DEFAULTS | dict(parsed.spark)) as session:
+        report = _computation(session.spark, parsed, None).report()
+    if svg is not None:
+        _draw(report, svg)
+    if json:
+        print_json(report)
+    else:
+        typer.echo(draw_text(report))
+
+
+def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict[str, Any]:
+    from spillway.spark.view_session import Session
+
+    with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
+        computation = _computation(session.spark, job, listener)
+        with interruptible(computation.cancel, "cancelling; nothing will be written"):
+            return computation.run(job.sink)
+
+
+def _computation(spark: Any, job: ComputeJob, listener: "Listener | None") -> "Computation":
+    from spillway.spark.compute.computation import Computation
+
+    return Computation(spark, job.view, job.sources, job.compute, units=read_costs(), listener=listener)
+
+
+def _draw(report: dict[str, Any], path: Path) -> None:
+    from spillway.figure.tree_drawing import draw_tree
+
+    draw_tree(report, path)
+    say(f"the drawing is {path}")

@@ -1,0 +1,112 @@
+"""`spillway maintain JOB.toml`: keep a stored view equal to its definition while its sources change."""
+
+import signal
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from spillway.cli.output import print_json, say
+from spillway.errors import StateError
+from spillway.maintain.choice import AUTO
+from spillway.maintain.explain import explain_dict, explain_text
+from spillway.maintain.maintain_job import MaintainJob, read_maintain_job
+from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.view_manager import RoundReport
+from spillway.manager.journal import Journal
+
+
+def maintain(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    verify: Annotated[bool, typer.Option("--verify", help="Recompute the view and compare.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the plan for some updates per source, and run nothing.")
+    ] = False,
+    updates: Annotated[int, typer.Option(help="With --explain: updates of each source.", min=0)] = 100,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Maintain a stored view over databases that go on changing: one round, or round after round."""
+    parsed = read_maintain_job(job)
+    with Maintenance(parsed) as maintenance:
+        maintenance.start()
+        if explain:
+            _explain(maintenance, parsed, updates, json)
+        elif verify:
+            _verify(maintenance, json)
+        else:
+            _run(maintenance, parsed, json)
+
+
+def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
+    reports: list[RoundReport] = []
+    with Journal(job.store.with_name(job.store.name + ".journal.jsonl")) as journal:
+        stop = threading.Event()
+        previous = _stop_on_signals(stop) if job.until == "forever" else {}
+        try:
+            while True:
+                report = maintenance.manager.round()
+                if report is not None:
+                    reports.append(report)
+                    journal.append({"kind": "round", "time": time.time(), **asdict(report)})
+                    if not json:
+                        say(describe(report))
+                if job.until == "exhausted" or stop.wait(job.interval_seconds):
+                    break
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    rows = maintenance.store.size()
+    if json:
+        print_json({"rounds": [asdict(report) for report in reports], "rows": rows, "store": str(job.store)})
+    else:
+        say(f"{rows:,} distinct rows in {job.store}, table result")
+
+
+def _verify(maintenance: Maintenance, json: bool) -> None:
+    wrong = maintenance.manager.verify()
+    if json:
+        print_json({"verified": wrong == 0, "wrong_rows": wrong, "rows": maintenance.store.size()})
+    if wrong:
+        raise StateError(
+            f"the stored view differs from recomputation in {wrong} rows; delete the store to load it again"
+        )
+    if not json:
+        say("the stored view equals recomputation")
+
+
+def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: bool) -> None:
+    homes = [job.sources[one.source] for one in maintenance.definition.inputs]
+    document: dict[str, Any] = explain_dict(
+        maintenance.definition,
+        homes,
+        [updates] * len(homes),
+        None if job.strategy == AUTO else job.strategy,
+        maintenance.cost_model(),
+    )
+    if json:
+        print_json(document)
+    else:
+        typer.echo(explain_text(document))
+
+
+def describe(report: RoundReport) -> str:
+    return (
+        f"round {report.round}: {report.updates:,} updates, {report.delta_rows:,} view rows changed by "
+        f"{report.strategy} with {report.queries} queries in {report.lag_seconds:.3f} s"
+    )
+
+
+def _stop_on_signals(stop: threading.Event) -> dict[int, Any]:
+    """The first interrupt ends the loop after the current round; a second one ends the process."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        say("stopping after the current round")
+        stop.set()
+
+    return {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}

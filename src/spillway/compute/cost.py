@@ -1,0 +1,154 @@
+"""The cost of a tree, as total work and as time (dissertation, 2.4.2 and 3.1.2), from estimated rows.
+
+Work is in seconds of one processor and adds up over joins, so that it can be searched by dynamic
+programming. A hash table is replicated to all processors, or both sides are partitioned by the key: then
+the rows that probe are redirected, unless they are partitioned by that key already. The cheaper is taken.
+Time: the segments that one needs run side by side, on processors shared out by building size; then it
+builds and probes on all that it has. Unlike the seed's formulae, k processors never take less than 1/k of the
+work, also while several hash tables are built at once: processors are not assumed to be idle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+from spillway.compute.allocate import allocate
+from spillway.compute.cardinality import Cardinality
+from spillway.compute.join_graph import JoinGraph
+from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
+from spillway.compute.unit_costs import UnitCosts
+
+HASH_ENTRY_BYTES = 24
+"""What a hash table adds to a row: key, pointer, header."""
+UNPARTITIONED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What there is to run on."""
+
+    processors: int = 2
+    memory_bytes: float | None = None
+    """For hash tables; None: enough."""
+    replicate_bytes: float = 256e6
+    """The largest hash table that is given to every processor."""
+    table_page_bytes: float = 0.0
+    """A hash table's rows are kept in a page of this size that doubles; 0: exactly what the rows take."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """One join: its work by phase, and how the rows are partitioned after it."""
+
+    build: float
+    probe: float
+    replicated: bool
+    partitioned_by: int
+
+
+class CostModel:
+    """Costs of the trees of one graph on one machine."""
+
+    __slots__ = ("cardinality", "graph", "machine", "units")
+
+    def __init__(self, graph: JoinGraph, units: UnitCosts | None = None, machine: Machine | None = None):
+        self.graph = graph
+        self.units = units or UnitCosts()
+        self.machine = machine or Machine()
+        self.cardinality = Cardinality(graph)
+
+    def table_bytes(self, mask: int) -> float:
+        """The size of a hash table over the rows of a set."""
+        rows, page = self.cardinality.rows(mask), self.machine.table_page_bytes
+        kept = rows * self.cardinality.row_bytes(mask)
+        if page > 0:
+            kept = page * 2 ** max(0, ceil(log2(max(kept, 1.0) / page)))
+        return kept + rows * HASH_ENTRY_BYTES
+
+    def memory_bytes(self, segment: Segment) -> float:
+        """What the hash tables of one segment take together."""
+        return sum(self.table_bytes(mask_of_input(build)) for build in segment.builds)
+
+    def fits(self, tree: Segment) -> bool:
+        """Whether every segment alone has the memory that it needs."""
+        limit = self.machine.memory_bytes
+        return limit is None or all(self.memory_bytes(one) <= limit for one in tree.segments())
+
+    def scan(self, relation: int) -> float:
+        return self.units.read * self.graph.relations[relation].rows
+
+    def join(self, before: int, build: int, classes: tuple[int, ...], partitioned_by: int) -> StepCost:
+        """One join, without what it costs to produce its two sides."""
+        units, cardinality = self.units, self.cardinality
+        building, probing = cardinality.rows(build), cardinality.rows(before)
+        moved = building * cardinality.row_bytes(build) * units.network
+        redirected = probing * (
+            cardinality.row_bytes(before) * units.network * self._away() + units.partition
+        )
+        stays = partitioned_by in classes
+        replicated_cost = moved * self.machine.processors
+        partitioned_cost = moved + building * units.partition + (0.0 if stays else redirected)
+        fits = self.table_bytes(build) <= self.machine.replicate_bytes
+        replicated = fits and replicated_cost <= partitioned_cost
+        exchange = replicated_cost if replicated else partitioned_cost - (0.0 if stays else redirected)
+        probe = units.probe * probing + (0.0 if replicated or stays else redirected)
+        after = partitioned_by if replicated or stays else classes[0]
+        return StepCost(units.launch + exchange + units.build * building, probe, replicated, after)
+
+    def replicated(self, segment: Segment) -> tuple[bool, ...]:
+        """For each build of a segment, whether every processor gets all of it."""
+        return tuple(cost.replicated for _, cost in self._costs(segment))
+
+    def keep(self, mask: int) -> float:
+        """Keeping a segment's result, and starting the segment."""
+        kept = self.cardinality.rows(mask) * self.cardinality.row_bytes(mask) * self.units.keep
+        return self.units.setup + kept
+
+    def work(self, tree: Segment) -> float:
+        """Seconds of one processor for the whole tree; writing the final result is left out."""
+        total = self._own_work(tree)
+        for child in tree.children:
+            total += self.work(child) + self.keep(child.mask)
+        return total
+
+    def seconds(self, tree: Segment, processors: int | None = None) -> float:
+        """Time on so many processors (all of the machine's, unless told)."""
+        available = self.machine.processors if processors is None else processors
+        children = tree.children
+        waited = 0.0
+        if children:
+            shares = allocate([self.memory_bytes(child) for child in children], available)
+            times = [
+                self.seconds(child, share) + self.keep(child.mask)
+                for child, share in zip(children, shares, strict=True)
+            ]
+            work = sum(self.work(child) for child in children)
+            waited = max(max(times), work / available)
+        factor = self.units.contention_factor(available)
+        costs = self._costs(tree)
+        builds = [self._scan_of(step.build) + cost.build * factor for step, cost in costs]
+        probing = self._scan_of(tree.probe) + sum(cost.probe for _, cost in costs)
+        return waited + (sum(builds) + probing) / available
+
+    def _own_work(self, segment: Segment) -> float:
+        total = self._scan_of(segment.probe)
+        for step, cost in self._costs(segment):
+            total += self._scan_of(step.build) + cost.build + cost.probe
+        return total
+
+    def _costs(self, segment: Segment) -> list[tuple[Step, StepCost]]:
+        partitioned_by = UNPARTITIONED
+        made: list[tuple[Step, StepCost]] = []
+        for step in steps(self.graph, segment):
+            cost = self.join(step.before, mask_of_input(step.build), step.classes, partitioned_by)
+            partitioned_by = cost.partitioned_by
+            made.append((step, cost))
+        return made
+
+    def _scan_of(self, one: Input) -> float:
+        return self.scan(one) if isinstance(one, int) else 0.0
+
+    def _away(self) -> float:
+        """The share of redirected rows whose place is another processor."""
+        return (self.machine.processors - 1) / self.machine.processors

@@ -1,0 +1,1 @@
+"""Tree shapes, one algorithm per file; `choose` compares them by the cost model."""

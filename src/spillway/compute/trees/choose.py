@@ -1,0 +1,96 @@
+"""Cost-based choice: every algorithm proposes a tree, the one with the least estimated time is taken.
+
+With a memory limit only trees whose segments each fit are taken; one of the pieces-that-fit algorithms is
+always among them, unless a single relation is larger than the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from spillway.compute.cost import CostModel
+from spillway.compute.tree import Segment
+from spillway.compute.trees.exhaustive import exhaustive
+from spillway.compute.trees.greedy import greedy
+from spillway.compute.trees.incremental import incremental
+from spillway.compute.trees.left_deep import left_deep
+from spillway.compute.trees.right_deep import right_deep
+from spillway.compute.trees.segmented_bushy import segmented_bushy, segmented_bushy_by_cost
+from spillway.compute.trees.segmented_right_deep import balanced_consideration, minimized_work
+from spillway.compute.trees.zigzag import cut, zigzag
+from spillway.errors import JobError
+
+CHOSEN = "chosen"
+Algorithm = Callable[[CostModel], Segment | None]
+
+ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
+    {
+        "left-deep": left_deep,
+        "right-deep": right_deep,
+        "zigzag": zigzag,
+        "segmented-right-deep": minimized_work,
+        "segmented-right-deep-balanced": balanced_consideration,
+        "segmented-bushy": segmented_bushy,
+        "segmented-bushy-by-cost": segmented_bushy_by_cost,
+        "incremental": incremental,
+        "greedy": greedy,
+        "exhaustive": exhaustive,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A tree, the algorithm that made it, and what the model says of it."""
+
+    algorithm: str
+    tree: Segment
+    seconds: float
+    work: float
+    fits: bool
+
+
+def propose(model: CostModel, algorithm: str) -> Proposal | None:
+    """The tree of one algorithm; None where the exact search gives up."""
+    if algorithm not in ALGORITHMS:
+        known = ", ".join((CHOSEN, *ALGORITHMS))
+        raise JobError(f'tree = "{algorithm}": must be one of {known}')
+    tree = ALGORITHMS[algorithm](model)
+    if tree is None:
+        return None
+    return Proposal(algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
+
+
+def proposals(model: CostModel) -> list[Proposal]:
+    """What every algorithm proposes, the best first; those that fit into memory before all others."""
+    made = [one for name in ALGORITHMS if (one := propose(model, name)) is not None]
+    return sorted(made, key=lambda one: (not one.fits, one.seconds))
+
+
+def choose(model: CostModel, algorithm: str = CHOSEN) -> Proposal:
+    """The tree to run: the best of all, or that of one algorithm, cut where memory asks for it."""
+    if algorithm == CHOSEN:
+        return _within_memory(model, proposals(model)[0])
+    made = propose(model, algorithm)
+    if made is None:
+        raise JobError(
+            f'tree = "{algorithm}": the graph has too many connected sets for the exact search; '
+            f'use tree = "{CHOSEN}" or "greedy"'
+        )
+    return _within_memory(model, made)
+
+
+def _within_memory(model: CostModel, one: Proposal) -> Proposal:
+    """A tree whose segments are cut into pieces that fit."""
+    if one.fits:
+        return one
+    tree = _cut_all(model, one.tree)
+    return Proposal(one.algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
+
+
+def _cut_all(model: CostModel, tree: Segment) -> Segment:
+    probe = tree.probe if isinstance(tree.probe, int) else _cut_all(model, tree.probe)
+    builds = tuple(one if isinstance(one, int) else _cut_all(model, one) for one in tree.builds)
+    return cut(model, Segment(probe, builds))

@@ -1,0 +1,57 @@
+"""Which plan a round takes: a strategy by name, or the cheapest by estimate, full recomputation included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spillway.maintain.cost_model import CostModel
+from spillway.maintain.graph import ViewGraph
+from spillway.maintain.plan import MaintenancePlan
+from spillway.maintain.search.controlled import controlled_instance
+from spillway.maintain.search.grouping import best_grouping
+from spillway.maintain.strategies import plan_round
+from spillway.maintain.strategies.adjacent import adjacent
+from spillway.maintain.strategies.extended_batch import extended_batch
+from spillway.maintain.strategies.greedy import greedy
+from spillway.maintain.view_manager import RECOMPUTE, Choose
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to do a round; without a plan it is recomputation."""
+
+    strategy: str
+    plan: MaintenancePlan | None
+    seconds: float
+
+
+def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list[Candidate]:
+    """The best plan of each kind, cheapest first."""
+    orders = {
+        node: controlled_instance(graph, model, node, sizes[node]).visited[1:]
+        for node in graph.nodes
+        if sizes[node]
+    }
+    grouping, estimate = best_grouping(graph, model, sizes)
+    found = [Candidate(grouping.strategy, grouping, estimate.seconds)]
+    found += [
+        Candidate(plan.strategy, plan, model.estimate(plan, sizes).seconds)
+        for plan in (extended_batch(graph, sizes, orders), adjacent(graph, sizes), greedy(graph, sizes))
+    ]
+    found.append(Candidate(RECOMPUTE, None, model.recompute_seconds))
+    return sorted(found, key=lambda one: one.seconds)
+
+
+def choose_by_cost(model: CostModel, graph: ViewGraph) -> Choose:
+    """The cheapest candidate of every round."""
+    return lambda sizes: candidates(model, graph, sizes)[0].plan
+
+
+def choose_by_name(strategy: str, graph: ViewGraph) -> Choose:
+    """The same strategy in every round."""
+    if strategy == RECOMPUTE:
+        return lambda _: None
+    return lambda sizes: plan_round(strategy, graph, sizes)

@@ -1,0 +1,31 @@
+"""A signed delta: an Arrow table of rows with an integer weight; bag semantics, no key needed.
+
+An insert weighs +1, a delete -1, an update is both. Rows may be equal; their weights add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from spillway.plan.arrow_types import arrow_type
+from spillway.plan.schema import Column
+
+WEIGHT = "weight"
+
+
+def column_names(columns: Sequence[Column]) -> list[str]:
+    """`c0`, `c1`, ...: the columns of one source by position."""
+    return [f"c{place}" for place in range(len(columns))]
+
+
+def row_schema(columns: Sequence[Column]) -> pa.Schema:
+    """Rows of a source, without a weight."""
+    types = [arrow_type(column.type) for column in columns]
+    return pa.schema(list(zip(column_names(columns), types, strict=True)))
+
+
+def delta_schema(columns: Sequence[Column]) -> pa.Schema:
+    """Rows of a source with their weight, which comes last."""
+    return row_schema(columns).append(pa.field(WEIGHT, pa.int64()))

@@ -1,0 +1,226 @@
+"""Executes a plan: sources answer its queries, everything else is done here, on Arrow tables.
+
+The answer to a query is the source as it was at some moment after the round was cut, with the changes that
+it had by then seen beyond the round. Both are exact, so what is joined is exactly the wanted state: rows now,
+minus later changes, minus (for a part `before`) the round's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spillway.maintain.algebra import consolidate, distinct, join, negated, weighted
+from spillway.maintain.definition import ViewDefinition, wide
+from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
+from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
+from spillway.maintain.unify import PART, KeySet, WideDelta, keys, signature, split, unify
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows per key set, and the signed changes among them that came after the round was cut."""
+
+    rows: tuple[pa.Table, ...]
+    later: pa.Table
+
+
+Ask = Callable[[int, Sequence[KeySet]], Answer]
+"""Input and key sets to the answer of its source."""
+
+
+@dataclass(slots=True)
+class ExecutionMetrics:
+    """What the execution of a plan took."""
+
+    queries: int = 0
+    skipped: int = 0
+    """Queries without any row to send."""
+    keys_sent: int = 0
+    rows_received: int = 0
+
+    def add(self, key_sets: Sequence[KeySet], answer: Answer) -> None:
+        self.queries += 1
+        self.keys_sent += sum(one.keys.num_rows for one in key_sets)
+        self.rows_received += sum(one.num_rows for one in answer.rows)
+
+
+class Executor:
+    """Runs the plans of one view; holds no state between them but the connection."""
+
+    def __init__(self, definition: ViewDefinition) -> None:
+        self._definition = definition
+        self._connection = duckdb.connect()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def filtered(self, node: int, delta: pa.Table) -> pa.Table:
+        """A delta of input `node` in wide columns; rows the view leaves out are gone, equal ones summed."""
+        return consolidate(self._wide(node, self._kept(node, delta)))
+
+    def run(
+        self, plan: MaintenancePlan, deltas: Sequence[pa.Table], ask: Ask, metrics: ExecutionMetrics
+    ) -> pa.Table:
+        """The signed delta of the view; `deltas` are the round's own, as `filtered` gives them."""
+        slots: dict[int, pa.Table] = dict(enumerate(deltas))
+        uses = _uses(plan)
+        for step in plan.steps:
+            if isinstance(step, Query):
+                self._query(plan, step, slots, deltas[step.input], ask, metrics)
+                spent = [part.read for part in step.parts]
+            elif isinstance(step, Take):
+                slots[step.write] = slots[step.read].slice(step.row, 1)
+                spent = [step.read]
+            else:
+                columns = slots[step.reads[0]].column_names
+                slots[step.write] = pa.concat_tables([slots[read].select(columns) for read in step.reads])
+                spent = list(step.reads)
+            for slot in spent:
+                uses[slot] -= 1
+                if not uses[slot] and slot >= len(deltas):
+                    del slots[slot]
+        return self.project([slots[slot] for slot in plan.results])
+
+    def project(self, rows: Sequence[pa.Table]) -> pa.Table:
+        """Joined rows as rows of the view: residual conditions, result columns, equal rows summed."""
+        definition = self._definition
+        columns = [*definition.wide_columns(definition.graph.nodes), WEIGHT]
+        joined = pa.concat_tables([t.select(columns) for t in rows] or [self._empty(definition.graph.nodes)])
+        names = [f"o{place}" for place in range(len(definition.outputs))]
+        plain = [item.sql for item in definition.outputs if item.sql in columns]
+        if definition.residual is None and len(plain) == len(names):
+            return consolidate(joined.select([*plain, WEIGHT]).rename_columns([*names, WEIGHT]))
+        self._connection.register("joined", joined)
+        items = [f"{item.sql} AS {name}" for item, name in zip(definition.outputs, names, strict=True)]
+        keep = f" WHERE {definition.residual}" if definition.residual else ""
+        found = self._connection.sql(f"SELECT {', '.join([*items, WEIGHT])} FROM joined{keep}")
+        return consolidate(found.to_arrow_table())
+
+    def _query(
+        self,
+        plan: MaintenancePlan,
+        query: Query,
+        slots: dict[int, pa.Table],
+        own: pa.Table,
+        ask: Ask,
+        metrics: ExecutionMetrics,
+    ) -> None:
+        deltas = unify(query, slots)
+        key_sets = self._key_sets(query.input, deltas)
+        if key_sets:
+            answer = ask(query.input, key_sets)
+            metrics.add(key_sets, answer)
+        else:
+            answer = self._no_answer(query.input)
+            metrics.skipped += 1
+        columns = {
+            part.write: [*self._definition.wide_columns(plan.covers[part.write]), WEIGHT]
+            for part in query.parts
+        }
+        for part in query.parts:
+            slots[part.write] = self._empty(plan.covers[part.write])
+        by_columns = dict(zip((one.columns for one in key_sets), answer.rows, strict=True))
+        for delta in deltas:
+            rows = by_columns.get(
+                signature(self._definition, query.input, delta.parts[0]), by_columns.get(())
+            )
+            if rows is not None:
+                joined = self._join(query.input, delta, rows, answer.later, own)
+                slots.update(split(delta.parts, joined, columns))
+
+    def _key_sets(self, node: int, deltas: Sequence[WideDelta]) -> list[KeySet]:
+        """What to ask the source for: one set of keys per signature; all rows answer every other part too."""
+        found: dict[tuple[int, ...], list[pa.Table]] = {}
+        for delta in deltas:
+            columns = signature(self._definition, node, delta.parts[0])
+            if not columns:
+                return [KeySet((), pa.table({}))]
+            found.setdefault(columns, []).append(keys(self._definition, node, delta))
+        sets = [KeySet(columns, distinct(pa.concat_tables(tables))) for columns, tables in found.items()]
+        return [one for one in sets if one.keys.num_rows]
+
+    def _join(self, node: int, delta: WideDelta, rows: pa.Table, later: pa.Table, own: pa.Table) -> pa.Table:
+        """A wide delta joined with the wanted state of input `node`, as far as its keys reach."""
+        state = [self._wide(node, weighted(self._kept(node, rows)))]
+        if later.num_rows:
+            state.append(self._wide(node, negated(self._kept(node, later))))
+        if delta.parts[0].before and own.num_rows:
+            state.append(negated(own.select(state[0].column_names)))
+        joined = join(delta.table, pa.concat_tables(state), self._pairs(node, delta.parts[0].edges))
+        for number in sorted({number for part in delta.parts for number in part.local}):
+            joined = joined.filter(self._local(node, number, delta.parts, joined))
+        return consolidate(joined) if len(state) > 1 else joined
+
+    def _local(self, node: int, number: int, parts: Sequence[Part], joined: pa.Table) -> pa.ChunkedArray:
+        """Whether an edge that is left to us holds; it does for parts that do not cover its other end."""
+        holds = pa.chunked_array([pa.repeat(pa.scalar(True), joined.num_rows)])
+        for ours, theirs in self._pairs(node, [number]):
+            left, right = joined.column(ours), joined.column(theirs)
+            same = pc.equal(left, right) if left.type == right.type else _equal_integers(left, right)
+            holds = pc.and_(holds, pc.fill_null(same, False))
+        without = [place for place, part in enumerate(parts) if number not in part.local]
+        if without:
+            holds = pc.or_(holds, pc.is_in(joined.column(PART), pa.array(without, pa.int32())))
+        return holds
+
+    def _kept(self, node: int, rows: pa.Table) -> pa.Table:
+        """Rows of a source without those that the view's own filter leaves out."""
+        condition = self._definition.inputs[node].filter
+        if condition is None or not rows.num_rows:
+            return rows
+        self._connection.register("rows_in", rows)
+        kept: pa.Table = self._connection.sql(f"FROM rows_in WHERE {condition}").to_arrow_table()
+        return kept
+
+    def _wide(self, node: int, delta: pa.Table) -> pa.Table:
+        """A source's delta with the column names of joined rows."""
+        return delta.rename_columns([n if n == WEIGHT else f"c{node}_{n[1:]}" for n in delta.column_names])
+
+    def _no_answer(self, node: int) -> Answer:
+        return Answer((), delta_schema(self._definition.inputs[node].columns).empty_table())
+
+    def _pairs(self, node: int, edges: Sequence[int]) -> list[tuple[str, str]]:
+        """The columns that edges make equal: of a delta, and of input `node`."""
+        definition = self._definition
+        pairs = []
+        for number in edges:
+            edge = definition.graph.edges[number]
+            other = edge.other(node)
+            ours, theirs = definition.edge_columns(edge, other), definition.edge_columns(edge, node)
+            pairs += [(wide(other, a), wide(node, b)) for a, b in zip(ours, theirs, strict=True)]
+        return pairs
+
+    def _empty(self, nodes: Sequence[int]) -> pa.Table:
+        fields = [
+            pa.field(wide(node, place), field.type)
+            for node in sorted(nodes)
+            for place, field in enumerate(row_schema(self._definition.inputs[node].columns))
+        ]
+        return pa.schema([*fields, pa.field(WEIGHT, pa.int64())]).empty_table()
+
+
+def _uses(plan: MaintenancePlan) -> dict[int, int]:
+    """How often each slot is still read; results are never freed."""
+    uses: dict[int, int] = dict.fromkeys(range(len(plan.covers)), 0)
+    for step in plan.steps:
+        reads = (
+            [part.read for part in step.parts]
+            if isinstance(step, Query)
+            else [step.read]
+            if isinstance(step, Take)
+            else step.reads
+        )
+        for slot in (*reads,):
+            uses[slot] += 1
+    for slot in plan.results:
+        uses[slot] += 1
+    return uses
+
+
+def _equal_integers(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.equal(left.cast(pa.int64()), right.cast(pa.int64()))

@@ -1,0 +1,123 @@
+"""The job file of a maintained view: the view, the servers, which table each source is, where it is stored.
+
+    [view]              sql = "SELECT ..." or file = "view.sql"
+    [servers.NAME]      kind = "postgresql", dsn = "..."; or kind = "sqlite", "duckdb", "delta", path = "..."
+    [sources.NAME]      server = "NAME", table = "..."
+    [maintain]          store = "view.duckdb", strategy = "auto", until = "exhausted" or "forever"
+
+It is read completely and checked before anything is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spillway.errors import JobError
+from spillway.job import read_view
+from spillway.job_table import known, path_of, read_document, resolve, subtable, text
+from spillway.maintain.choice import AUTO
+from spillway.maintain.sources.server import SUB_BATCH
+from spillway.maintain.strategies import STRATEGIES
+from spillway.maintain.view_manager import RECOMPUTE, Home
+from spillway.view import View
+
+KINDS = ("postgresql", "sqlite", "duckdb", "delta")
+UNTIL = ("exhausted", "forever")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """`[servers.NAME]`; `place` is a DSN or a path."""
+
+    kind: str
+    place: str
+    cooperative: bool = True
+    sub_batch: int = SUB_BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainJob:
+    """A maintained view and all it needs."""
+
+    view: View
+    servers: Mapping[str, ServerSpec]
+    sources: Mapping[str, Home]
+    store: Path
+    strategy: str = AUTO
+    until: str = "exhausted"
+    interval_seconds: float = 1.0
+    """Between two rounds of a run that goes on for ever."""
+
+
+def read_maintain_job(path: str | Path) -> MaintainJob:
+    file = Path(path)
+    document = read_document(file)
+    try:
+        return parse_maintain_job(document, file.resolve().parent)
+    except JobError as error:
+        raise JobError(f"job file {file}: {error}") from None
+
+
+def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
+    """The job in a parsed TOML document; `base` is what relative paths are relative to."""
+    known(document, ("view", "servers", "sources", "maintain"), "the job file")
+    servers = {name: _server(name, body, base) for name, body in subtable(document, "servers").items()}
+    sources = {name: _source(name, body, servers) for name, body in subtable(document, "sources").items()}
+    table = subtable(document, "maintain")
+    known(table, ("store", "strategy", "until", "interval_seconds"), "[maintain]")
+    if "store" not in table:
+        raise JobError('[maintain] has no store; for example store = "view.duckdb"')
+    interval = table.get("interval_seconds", 1.0)
+    if isinstance(interval, bool) or not isinstance(interval, int | float) or interval < 0:
+        raise JobError(f"[maintain] interval_seconds = {interval!r}: must be a number, not negative")
+    return MaintainJob(
+        view=read_view(subtable(document, "view"), base),
+        servers=servers,
+        sources=sources,
+        store=Path(resolve(text(table, "store", "[maintain]"), base)),
+        strategy=_choice(table, "strategy", (AUTO, *STRATEGIES, RECOMPUTE)),
+        until=_choice(table, "until", UNTIL),
+        interval_seconds=float(interval),
+    )
+
+
+def _server(name: str, body: object, base: Path) -> ServerSpec:
+    where = f"[servers.{name}]"
+    if not isinstance(body, Mapping):
+        raise JobError(f"{where} must be a table with kind and dsn or path")
+    known(body, ("kind", "dsn", "path", "cooperative", "sub_batch"), where)
+    if body.get("kind") not in KINDS:
+        raise JobError(f"{where} kind = {body.get('kind')!r}: must be one of {', '.join(KINDS)}")
+    wanted = "dsn" if body["kind"] == "postgresql" else "path"
+    if wanted not in body:
+        raise JobError(f"{where} has no {wanted}")
+    place = text(body, "dsn", where) if wanted == "dsn" else path_of(body, base, where) or ""
+    cooperative, sub_batch = body.get("cooperative", True), body.get("sub_batch", SUB_BATCH)
+    if not isinstance(cooperative, bool):
+        raise JobError(f"{where} cooperative = {cooperative!r}: must be true or false")
+    if isinstance(sub_batch, bool) or not isinstance(sub_batch, int) or sub_batch < 1:
+        raise JobError(f"{where} sub_batch = {sub_batch!r}: must be a whole number of at least 1")
+    return ServerSpec(body["kind"], place, cooperative, sub_batch)
+
+
+def _source(name: str, body: object, servers: Mapping[str, ServerSpec]) -> Home:
+    where = f"[sources.{name}]"
+    if not isinstance(body, Mapping):
+        raise JobError(f"{where} must be a table with server and table")
+    known(body, ("server", "table"), where)
+    if "server" not in body:
+        raise JobError(f"{where} has no server; it must be one of {', '.join(servers)}")
+    server = text(body, "server", where)
+    if server not in servers:
+        raise JobError(f"{where} server = {server!r}: there is no [servers.{server}]")
+    return Home(server, text(body, "table", where) if "table" in body else name)
+
+
+def _choice(table: Mapping[str, Any], key: str, values: tuple[str, ...]) -> str:
+    value = table.get(key, values[0])
+    if value not in values:
+        raise JobError(f"[maintain] {key} = {value!r}: must be one of {', '.join(values)}")
+    return str(value)

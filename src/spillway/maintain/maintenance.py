@@ -1,0 +1,97 @@
+"""A job's maintenance: its servers opened, its view defined over their tables, its store and its manager."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from types import TracebackType
+
+from spillway.errors import JobError
+from spillway.maintain.calibrate import calibrate
+from spillway.maintain.choice import AUTO, choose_by_cost, choose_by_name
+from spillway.maintain.cost_model import CostModel
+from spillway.maintain.definition import ViewDefinition, define_view
+from spillway.maintain.maintain_job import MaintainJob, ServerSpec
+from spillway.maintain.sources.delta import DeltaServer
+from spillway.maintain.sources.duckdb import DuckDbServer
+from spillway.maintain.sources.server import Server
+from spillway.maintain.sources.sqlite import SqliteServer
+from spillway.maintain.view_manager import ViewManager
+from spillway.maintain.view_store import ViewStore
+
+
+class Maintenance:
+    """Use as a context manager; everything it opened is closed at its end."""
+
+    def __init__(self, job: MaintainJob) -> None:
+        self._job = job
+        self._stack = ExitStack()
+        self.servers: dict[str, Server] = {}
+        self.definition: ViewDefinition
+        self.manager: ViewManager
+        self.store: ViewStore
+
+    def __enter__(self) -> Maintenance:
+        with ExitStack() as stack:
+            used = {home.server for home in self._job.sources.values()}
+            for name, spec in self._job.servers.items():
+                if name in used:
+                    self.servers[name] = open_server(spec)
+                    stack.callback(self.servers[name].close)
+            catalog = {
+                name: self.servers[home.server].columns(home.table)
+                for name, home in self._job.sources.items()
+            }
+            self.definition = define_view(self._job.view, catalog)
+            names = [item.name for item in self.definition.outputs]
+            self.store = ViewStore(self._job.store, self.definition.fingerprint, names)
+            stack.callback(self.store.close)
+            homes = [self._job.sources[one.source] for one in self.definition.inputs]
+            self.manager = ViewManager(
+                self.definition,
+                homes,
+                self.servers,
+                self.store,
+                choose_by_name("batch", self.definition.graph),
+            )
+            stack.callback(self.manager.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def start(self) -> None:
+        """Load the view if it is not stored yet, and learn what queries cost if that is needed."""
+        self.manager.open()
+        graph = self.definition.graph
+        if self._job.strategy != AUTO:
+            self.manager.choose = choose_by_name(self._job.strategy, graph)
+            return
+        self.manager.choose = choose_by_cost(self.cost_model(), graph)
+
+    def cost_model(self) -> CostModel:
+        """The learned costs, from the store or from sample queries."""
+        stored = self.store.note("cost model")
+        if stored is not None:
+            return CostModel.of_document(json.loads(stored))
+        model = calibrate(self.definition, self.manager)
+        self.store.save_note("cost model", json.dumps(model.document()))
+        return model
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def open_server(spec: ServerSpec) -> Server:
+    """The server of a specification."""
+    if spec.kind == "postgresql":
+        from spillway.maintain.sources.postgres import PostgresServer  # its client library, only where needed
+
+        return PostgresServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
+    if spec.kind == "sqlite":
+        return SqliteServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
+    if spec.kind == "duckdb":
+        return DuckDbServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
+    if spec.kind == "delta":
+        return DeltaServer(spec.place)
+    raise JobError(f"unknown kind of server: {spec.kind}")

@@ -1,0 +1,1 @@
+"""Databases that hold the sources of maintained views, behind one protocol (`server.py`)."""

@@ -1,0 +1,134 @@
+"""Change capture in PostgreSQL: the schema `spillway` with one change table per table, filled by triggers.
+
+Statement triggers with transition tables write (transaction id, weight, row). Creating a trigger waits for
+all running writers of the table, so from then on no change is missed. `spillway.readers` lists which
+view still needs which changes; a new reader is entered with a vector that contains nothing before it reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from spillway.errors import SourceError
+
+NOTHING = "1:1:"
+"""A snapshot that contains no transaction."""
+_LONGEST = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the server with the names and types of its columns, as PostgreSQL writes them."""
+
+    schema: str
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def parts(table: str) -> tuple[str, str]:
+        """Schema and name of `orders` or `sales.orders`, spelled as in the catalog."""
+        schema, _, name = table.rpartition(".")
+        return schema or "public", name
+
+    @staticmethod
+    def name_of(table: str) -> str:
+        return ".".join(Table.parts(table))
+
+    @staticmethod
+    def identifier(table: str) -> sql.Identifier:
+        return sql.Identifier(*Table.parts(table))
+
+    @staticmethod
+    def find(connection: psycopg.Connection[Any], table: str) -> Table | None:
+        schema, name = Table.parts(table)
+        columns = _columns(connection, schema, name)
+        return Table(schema, name, columns) if columns else None
+
+
+def change_table(table: str) -> sql.Identifier:
+    """The change table of a table."""
+    return sql.Identifier("spillway", Table.name_of(table))
+
+
+def install_table(connection: psycopg.Connection[Any], table: str, reader: str) -> None:
+    """Record changes of `table` from now on, for `reader`; what is there already is left as it is."""
+    found = Table.find(connection, table)
+    if found is None:
+        raise SourceError(f"the PostgreSQL server has no table {table}; check table in the job file")
+    name = Table.name_of(table)
+    if len(f"{name}.truncate".encode()) > _LONGEST:
+        raise SourceError(f"the name of table {name} is too long to record its changes; rename it")
+    connection.execute("SELECT pg_advisory_xact_lock(hashtext('spillway'))")
+    connection.execute("CREATE SCHEMA IF NOT EXISTS spillway")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS spillway.readers "
+        "(reader text, relation text, vector text NOT NULL, PRIMARY KEY (reader, relation))"
+    )
+    recorded = _columns(connection, "spillway", name)
+    if not recorded:
+        _create(connection, found)
+    elif recorded[2:] != found.columns:
+        raise SourceError(
+            f"PostgreSQL table {name} has other columns than when its changes were first recorded; "
+            f'drop the table spillway."{name}" with CASCADE, and load the view again'
+        )
+    connection.execute(
+        "INSERT INTO spillway.readers VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", [reader, name, NOTHING]
+    )
+
+
+def _columns(connection: psycopg.Connection[Any], schema: str, name: str) -> tuple[tuple[str, str], ...]:
+    rows = connection.execute(
+        "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
+        "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+        [schema, name],
+    ).fetchall()
+    return tuple((column, kind) for column, kind in rows)
+
+
+def _create(connection: psycopg.Connection[Any], table: Table) -> None:
+    name = f"{table.schema}.{table.name}"
+    changes = change_table(name)
+    columns = sql.SQL(", ").join(sql.Identifier(column) for column, _ in table.columns)
+    source = sql.Identifier(table.schema, table.name)
+    connection.execute(
+        sql.SQL(
+            "CREATE TABLE {changes} AS SELECT pg_current_xact_id() AS xid, 1::int AS weight, {columns} "
+            "FROM {source} LIMIT 0"
+        ).format(changes=changes, columns=columns, source=source)
+    )
+    connection.execute(sql.SQL("CREATE INDEX ON {} (xid)").format(changes))
+    insert = sql.SQL("INSERT INTO {} SELECT pg_current_xact_id(), {}, {} FROM {};")
+    old = insert.format(changes, sql.SQL("-1"), columns, sql.Identifier("spillway_old"))
+    new = insert.format(changes, sql.SQL("1"), columns, sql.Identifier("spillway_new"))
+    gone = insert.format(changes, sql.SQL("-1"), columns, source)
+    for event, body, when, images in (
+        ("insert", new, "AFTER", "REFERENCING NEW TABLE AS spillway_new"),
+        ("delete", old, "AFTER", "REFERENCING OLD TABLE AS spillway_old"),
+        ("update", old + new, "AFTER", "REFERENCING OLD TABLE AS spillway_old NEW TABLE AS spillway_new"),
+        ("truncate", gone, "BEFORE", ""),
+    ):
+        function = sql.Identifier("spillway", f"{name}.{event}")
+        # The function runs as its owner, so that writers need no rights on the change table.
+        text = sql.SQL("BEGIN {} RETURN NULL; END").format(body).as_string(connection)
+        connection.execute(
+            sql.SQL(
+                "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER "
+                "SET search_path = pg_catalog, pg_temp AS {}"
+            ).format(function, sql.Literal(text))
+        )
+        connection.execute(
+            sql.SQL("CREATE TRIGGER {} {} {} ON {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}()").format(
+                sql.Identifier(f"spillway_{event}"),
+                sql.SQL(when),
+                sql.SQL(event.upper()),
+                source,
+                sql.SQL(images),
+                function,
+            )
+        )

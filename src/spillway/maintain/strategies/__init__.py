@@ -1,0 +1,10 @@
+"""Maintenance strategies, one file each: from a view graph and the sizes of its deltas to a plan.
+
+All telescope the same sum over an order of the inputs: the term of input k joins its delta with the states
+after the round of the inputs before k and with the states before the round of the inputs after k. They
+differ in which queries share a trip to a source.
+"""
+
+from spillway.maintain.strategies.registry import STRATEGIES, plan_round
+
+__all__ = ["STRATEGIES", "plan_round"]

@@ -1,0 +1,241 @@
+"""The view manager: keeps a stored view equal to its definition over sources that go on changing.
+
+A round cuts every server (its update vector: whole transactions), plans, asks the sources, and commits the
+view's delta with the vectors. Until that commit nothing has happened: a kill, a lost server or an error
+leaves the stored view and its vectors as they were, and the next round begins there. After round k the view
+is exactly the join of the sources at the vectors of round k. Changes that come meanwhile are the next's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from spillway.maintain.definition import ViewDefinition
+from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
+from spillway.maintain.plan import MaintenancePlan
+from spillway.maintain.recompute import compare, recompute
+from spillway.maintain.sources.server import Cut, Relation, Server
+from spillway.maintain.unify import KeySet
+from spillway.maintain.view_store import StoredState, ViewStore
+
+SAMPLE_ROWS = 5_000
+"""Rows of each input that are kept as keys of sample queries."""
+RECOMPUTE = "recompute"
+"""The strategy of loading all sources and replacing the stored view."""
+
+Choose = Callable[[Sequence[int]], MaintenancePlan | None]
+"""Rows of each input's delta to the plan of a round; None: recompute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where an input lives: the name of its server and its table there."""
+
+    server: str
+    table: str
+
+
+@dataclass(slots=True)
+class RoundReport:
+    """What a round did; goes into the journal."""
+
+    round: int
+    strategy: str
+    updates: int
+    delta_rows: int = 0
+    queries: int = 0
+    skipped_queries: int = 0
+    keys_sent: int = 0
+    rows_received: int = 0
+    cut_seconds: float = 0.0
+    query_seconds: float = 0.0
+    maintain_seconds: float = 0.0
+    apply_seconds: float = 0.0
+    lag_seconds: float = 0.0
+    """From the cut to the commit: how old the view was when it was committed."""
+    costs: list[tuple[int, int, int, float]] = field(default_factory=list)
+    """Input, keys, key columns and seconds of every query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a complete load told: rows of each input, how many there are, and how long it took."""
+
+    samples: list[pa.Table]
+    cardinalities: tuple[int, ...]
+    seconds: float
+
+
+class ViewManager:
+    """Maintains one view; `homes` are the places of its inputs, in their order."""
+
+    def __init__(
+        self,
+        definition: ViewDefinition,
+        homes: Sequence[Home],
+        servers: Mapping[str, Server],
+        store: ViewStore,
+        choose: Choose,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._definition = definition
+        self._homes = tuple(homes)
+        self._servers = servers
+        self._store = store
+        self.choose = choose
+        self._clock = clock
+        self._executor = Executor(definition)
+        self._loaded: Loaded | None = None
+        self._relations = tuple(
+            Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
+        )
+
+    def open(self) -> StoredState:
+        """Record changes at all servers and load the view, unless that has happened before."""
+        state = self._store.state()
+        if state is not None:
+            return state
+        for name, nodes in self._by_server().items():
+            self._servers[name].install(self._tables(nodes), self._store.reader)
+        self._reload(0)
+        stored = self._store.state()
+        assert stored is not None
+        return stored
+
+    def round(self) -> RoundReport | None:
+        """Bring the view to the sources' present state; None when nothing has changed."""
+        state = self.open()
+        started = self._clock()
+        cuts = {
+            name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
+            for name, nodes in self._by_server().items()
+        }
+        raw = self._deltas(cuts)
+        if not any(delta.num_rows for delta in raw):
+            return None
+        deltas = [self._executor.filtered(node, delta) for node, delta in enumerate(raw)]
+        cut_at = self._clock()
+        vectors = {name: cut.vector for name, cut in cuts.items()}
+        plan = self.choose([delta.num_rows for delta in deltas])
+        updates = sum(delta.num_rows for delta in raw)
+        report = RoundReport(state.round + 1, RECOMPUTE, updates, cut_seconds=cut_at - started)
+        if plan is None:
+            report.delta_rows = self._reload(state.round + 1)
+            report.maintain_seconds = self._clock() - cut_at
+        else:
+            report.strategy = plan.strategy
+            metrics = ExecutionMetrics()
+            delta = self._executor.run(plan, deltas, self._ask(vectors, report), metrics)
+            done = self._clock()
+            self._store.apply(delta, vectors, state.round + 1)
+            self._confirm(vectors)
+            report.delta_rows, report.queries = delta.num_rows, metrics.queries
+            report.skipped_queries, report.keys_sent = metrics.skipped, metrics.keys_sent
+            report.rows_received = metrics.rows_received
+            report.maintain_seconds, report.apply_seconds = done - cut_at, self._clock() - done
+        report.lag_seconds = self._clock() - started
+        return report
+
+    def verify(self) -> int:
+        """How many rows of the stored view differ from recomputation at its vectors; 0 when it is right."""
+        state = self.open()
+        rows, _ = self._joined(state.vectors)
+        return compare(self._store.rows(), rows)
+
+    def samples(self) -> list[pa.Table]:
+        """Some rows of every input, spread over it, in wide columns."""
+        return self._known_load().samples
+
+    def cardinalities(self) -> tuple[int, ...]:
+        """Rows of every input."""
+        return self._known_load().cardinalities
+
+    def recompute_seconds(self) -> float:
+        """How long it takes to load all sources and to join them."""
+        return self._known_load().seconds
+
+    def timed_query(self, node: int, keys: KeySet) -> tuple[int, float]:
+        """A sample query: rows received, and seconds."""
+        home, state = self._homes[node], self.open()
+        began = self._clock()
+        answer = self._servers[home.server].ask(self._relations[node], [keys], state.vectors[home.server])
+        return answer.rows[0].num_rows, self._clock() - began
+
+    def close(self) -> None:
+        self._executor.close()
+
+    def _known_load(self) -> Loaded:
+        if self._loaded is None:
+            self._joined(None)
+        assert self._loaded is not None
+        return self._loaded
+
+    def _reload(self, number: int) -> int:
+        rows, vectors = self._joined(None)
+        size = self._store.replace(rows, vectors, number)
+        self._confirm(vectors)
+        return size
+
+    def _joined(self, at: Mapping[str, str] | None) -> tuple[pa.Table, dict[str, str]]:
+        """The rows of the view over complete sources, and the vectors that they stand for."""
+        began = self._clock()
+        cuts = {
+            name: self._servers[name].load(
+                [self._relations[node] for node in nodes], None if at is None else at[name]
+            )
+            for name, nodes in self._by_server().items()
+        }
+        tables = self._deltas(cuts)
+        rows = recompute(self._definition, self._executor, tables)
+        samples = [
+            self._executor.filtered(node, table.take(_spread(table.num_rows)))
+            for node, table in enumerate(tables)
+        ]
+        self._loaded = Loaded(samples, tuple(t.num_rows for t in tables), self._clock() - began)
+        return rows, {name: cut.vector for name, cut in cuts.items()}
+
+    def _ask(
+        self, vectors: Mapping[str, str], report: RoundReport
+    ) -> Callable[[int, Sequence[KeySet]], Answer]:
+        def ask(node: int, key_sets: Sequence[KeySet]) -> Answer:
+            home = self._homes[node]
+            began = self._clock()
+            answer = self._servers[home.server].ask(self._relations[node], key_sets, vectors[home.server])
+            seconds = self._clock() - began
+            report.query_seconds += seconds
+            keys = sum(one.keys.num_rows for one in key_sets)
+            report.costs.append((node, keys, max(len(one.columns) for one in key_sets), seconds))
+            return answer
+
+        return ask
+
+    def _confirm(self, vectors: Mapping[str, str]) -> None:
+        for name, nodes in self._by_server().items():
+            self._servers[name].confirm(self._tables(nodes), self._store.reader, vectors[name])
+
+    def _deltas(self, cuts: Mapping[str, Cut]) -> list[pa.Table]:
+        """The deltas of all inputs, in their order."""
+        deltas: dict[int, pa.Table] = {}
+        for name, nodes in self._by_server().items():
+            deltas.update(zip(nodes, cuts[name].deltas, strict=True))
+        return [deltas[node] for node in range(len(self._homes))]
+
+    def _tables(self, nodes: Sequence[int]) -> list[str]:
+        return sorted({self._homes[node].table for node in nodes})
+
+    def _by_server(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for node, home in enumerate(self._homes):
+            found.setdefault(home.server, []).append(node)
+        return found
+
+
+def _spread(rows: int) -> pa.Array:
+    """Places of a few thousand rows, evenly over all, in an order that is not theirs."""
+    places = np.unique(np.linspace(0, max(0, rows - 1), min(rows, SAMPLE_ROWS)).astype(np.int64))
+    return pa.array(np.random.default_rng(0).permutation(places))

@@ -1,0 +1,207 @@
+"""The stored view: a DuckDB file with the view's rows, how often each occurs, and the vectors they stand for.
+
+A round's delta and its vectors are committed in one transaction, so a restart goes on exactly where the rows
+are. `result` is the view to read: the named columns and `_count`. A count can never become negative; if a
+delta would make it so, the sources and the view disagree and nothing is written. Rows are found again by a
+digest of 128 bits: comparing all columns of a million rows takes a second, comparing digests 30 ms.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from spillway.errors import CheckpointError, StateError
+from spillway.maintain.delta import WEIGHT
+
+COUNT = "_count"
+_DIGEST = "row_digest"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """What the store stands for; `round` is 0 after the initial load."""
+
+    reader: str
+    round: int
+    vectors: Mapping[str, str]
+
+
+class ViewStore:
+    """One stored view; `names` are its result columns in order."""
+
+    def __init__(self, path: str | Path, fingerprint: str, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = duckdb.connect(str(path))
+        except duckdb.Error as error:
+            raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS state (format INTEGER, fingerprint VARCHAR, reader VARCHAR, "
+            "round BIGINT, vectors VARCHAR)"
+        )
+        self._connection.execute("CREATE TABLE IF NOT EXISTS notes (name VARCHAR PRIMARY KEY, value VARCHAR)")
+        self._open(str(path), fingerprint)
+
+    def state(self) -> StoredState | None:
+        """What is stored; None before the initial load."""
+        reader, number, vectors = self._row()
+        return None if vectors is None else StoredState(reader, number, json.loads(vectors))
+
+    @property
+    def reader(self) -> str:
+        """The name under which servers keep changes for this store."""
+        return self._row()[0]
+
+    def replace(self, rows: pa.Table, vectors: Mapping[str, str], number: int) -> int:
+        """Store all rows of the view anew; `rows` is a signed delta from nothing."""
+        self._check_positive(rows)
+        with self._transaction():
+            self._connection.register("incoming", rows)
+            self._connection.execute(
+                f"CREATE OR REPLACE TABLE view_rows AS SELECT {', '.join(self._columns)}, "
+                f"{WEIGHT} AS {COUNT}, {self._digest} AS {_DIGEST} FROM incoming"
+            )
+            items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
+            self._connection.execute(
+                f"CREATE OR REPLACE VIEW result AS SELECT {', '.join([*items, COUNT])} FROM view_rows"
+            )
+            self._save(vectors, number)
+        return int(rows.num_rows)
+
+    def apply(self, delta: pa.Table, vectors: Mapping[str, str], number: int) -> None:
+        """Add a round's delta to the counts; rows that reach zero leave."""
+        with self._transaction():
+            if delta.num_rows:
+                self._connection.register("incoming", delta)
+                self._connection.execute(
+                    "CREATE OR REPLACE TEMP TABLE delta AS "
+                    f"SELECT *, {self._digest} AS {_DIGEST} FROM incoming"
+                )
+                self._connection.execute(
+                    f"CREATE OR REPLACE TEMP TABLE met AS SELECT r.rowid AS place, {_DIGEST}, "
+                    f"r.{COUNT} + d.{WEIGHT} AS {COUNT} FROM view_rows r JOIN delta d USING ({_DIGEST})"
+                )
+                self._connection.execute(
+                    f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {', '.join(self._columns)}, "
+                    f"{WEIGHT} AS {COUNT}, {_DIGEST} FROM delta ANTI JOIN met USING ({_DIGEST})"
+                )
+                self._refuse_negative()
+                self._connection.execute(
+                    f"UPDATE view_rows SET {COUNT} = met.{COUNT} FROM met "
+                    f"WHERE view_rows.rowid = met.place AND met.{COUNT} > 0"
+                )
+                self._connection.execute(
+                    f"DELETE FROM view_rows WHERE rowid IN (SELECT place FROM met WHERE {COUNT} = 0)"
+                )
+                self._connection.execute("INSERT INTO view_rows FROM fresh")
+            self._save(vectors, number)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [f"o{place}" for place in range(len(self._names))]
+
+    @property
+    def _digest(self) -> str:
+        """SQL of a row's digest, over its values as text; lengths keep neighbours from running together."""
+        values = ", ".join(
+            f"coalesce(concat(length({name}::VARCHAR), ':', {name}::VARCHAR), '-')" for name in self._columns
+        )
+        return f"md5_number(concat({values}))"
+
+    def rows(self) -> pa.Table:
+        """All rows with their weight, in the form of a delta."""
+        return self._connection.sql(
+            f"SELECT {', '.join([*self._columns, f'{COUNT} AS {WEIGHT}'])} FROM view_rows"
+        ).to_arrow_table()
+
+    def size(self) -> int:
+        return self._number("SELECT count(*) FROM view_rows")
+
+    def note(self, name: str) -> str | None:
+        """Something learned that is not needed for correctness."""
+        found = self._connection.execute("SELECT value FROM notes WHERE name = ?", [name]).fetchall()
+        return str(found[0][0]) if found else None
+
+    def save_note(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", [name, value])
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _open(self, path: str, fingerprint: str) -> None:
+        found = self._connection.execute("SELECT format, fingerprint FROM state").fetchall()
+        stored = found[0] if found else None
+        if stored is None:
+            self._connection.execute(
+                "INSERT INTO state VALUES (?, ?, ?, 0, NULL)", [FORMAT, fingerprint, uuid.uuid4().hex]
+            )
+        elif stored[0] != FORMAT:
+            self.close()
+            raise CheckpointError(f"view store {path} has format {stored[0]}, this version reads {FORMAT}")
+        elif stored[1] != fingerprint:
+            self.close()
+            raise CheckpointError(
+                f"view store {path} holds another view, or the types of its sources changed; "
+                "use another store, or delete this one to load the view again"
+            )
+
+    def _row(self) -> tuple[str, int, str | None]:
+        ((reader, number, vectors),) = self._connection.execute(
+            "SELECT reader, round, vectors FROM state"
+        ).fetchall()
+        return reader, number, vectors
+
+    def _save(self, vectors: Mapping[str, str], number: int) -> None:
+        self._connection.execute(
+            "UPDATE state SET round = ?, vectors = ?", [number, json.dumps(dict(vectors))]
+        )
+
+    def _check_positive(self, rows: pa.Table) -> None:
+        self._connection.register("incoming", rows)
+        if negative := self._number(f"SELECT count(*) FROM incoming WHERE {WEIGHT} < 0"):
+            raise _disagreement(negative)
+
+    def _refuse_negative(self) -> None:
+        counts = f"SELECT {COUNT} FROM met UNION ALL SELECT {COUNT} FROM fresh"
+        if negative := self._number(f"SELECT count(*) FROM ({counts}) WHERE {COUNT} < 0"):
+            raise _disagreement(negative)
+
+    def _number(self, sql: str) -> int:
+        ((number,),) = self._connection.execute(sql).fetchall()
+        return int(number)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.rollback()
+            raise
+
+
+def _disagreement(rows: int) -> StateError:
+    return StateError(
+        f"the round would remove {rows} rows that the stored view does not hold: changes of a source were "
+        "not recorded; delete the view store to load the view again"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,67 @@
+"""A segment as one SQL statement: hash joins in the segment's order, each with the intended side built.
+
+Join order and build side are Spark's to choose unless told otherwise: hints say which side is built and
+whether it is replicated (broadcast) or both are partitioned (shuffled hash), and with Spark's own reordering
+off the joins stay in the order in which they are written. Every residual predicate is tested at the first
+join after which all that it reads is there. It is text because Spark analyses a statement once, but a
+chain of DataFrame joins after every join.
+"""
+
+from collections.abc import Callable
+
+from spillway.compute.compute_view import ComputeView, ReadRelation
+from spillway.compute.cost import CostModel
+from spillway.compute.join_graph import members_of
+from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
+
+REPLICATED, PARTITIONED = "BROADCAST", "SHUFFLE_HASH"
+
+
+def segment_sql(
+    view: ComputeView, model: CostModel, segment: Segment, table_of: Callable[[Input], str]
+) -> str:
+    """The rows of a segment, with all columns; `table_of` gives the text that reads an input."""
+    text = f"{table_of(segment.probe)} AS p"
+    hints: list[str] = []
+    for number, (step, replicated) in enumerate(
+        zip(steps(model.graph, segment), model.replicated(segment), strict=True)
+    ):
+        hints.append(f"{REPLICATED if replicated else PARTITIONED}(b{number})")
+        text += f" JOIN {table_of(step.build)} AS b{number} ON {join_condition(view, step)}"
+    return f"SELECT /*+ {', '.join(hints)} */ * FROM {text}"
+
+
+def relation_sql(one: ReadRelation, table: str) -> str:
+    """What the view needs of a relation, as a subquery over its table."""
+    items = ", ".join(f"{column.expression} AS {column.name}" for column in one.columns)
+    where = "" if one.filter is None else f" WHERE {one.filter}"
+    return f"(SELECT {items or '1 AS one'} FROM {table}{where})"
+
+
+def output_sql(view: ComputeView, rows: str) -> str:
+    """The view's result over the joined rows."""
+    items = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in view.outputs)
+    return f"SELECT {items} FROM ({rows})"
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def join_condition(view: ComputeView, step: Step) -> str:
+    """The equalities of one join, and the residual predicates that it makes testable."""
+    added = mask_of_input(step.build)
+    parts = []
+    for number in step.classes:
+        key = view.keys[number]
+        of = dict(key.members)
+        sides = [
+            next(of[index] for index in members_of(mask) if index in of) for mask in (step.before, added)
+        ]
+        parts.append(f"{sides[0]} = {sides[1]}")
+    parts += [
+        f"({one.condition})"
+        for one in view.residual
+        if one.mask & ~step.after == 0 and one.mask & ~step.before and one.mask & ~added
+    ]
+    return " AND ".join(parts)

@@ -1,0 +1,113 @@
+"""Writes a computed view so that a reader sees all of it or nothing.
+
+Parquet: into a directory beside the target, which gets the target's name when it is complete. Delta: files
+first, then one commit that names them. Nothing of an unfinished run is left. Known limit: only local
+paths; replacing a Parquet directory (`mode = "overwrite"`) leaves a moment in which it is not there.
+"""
+
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from deltalake.schema import Schema
+from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyspark.sql import DataFrame
+
+from spillway.errors import SinkError
+from spillway.job import SinkSpec
+
+
+class ViewWriter:
+    """One result for one sink; made before the computation, so that a bad target costs nothing."""
+
+    def __init__(self, sink: SinkSpec) -> None:
+        self._format = sink.format
+        self._overwrite = sink.options.get("mode") == "overwrite"
+        self.rows = 0
+        self._path: Path | None = None
+        if sink.format != "count":
+            assert sink.path is not None
+            if "://" in sink.path:
+                raise SinkError(f"sink {sink.path}: a computed view goes to a local path")
+            self._path = Path(sink.path)
+            self._check(self._path)
+
+    def __call__(self, frame: DataFrame) -> None:
+        if self._path is None:
+            self.rows = frame.count()
+        elif self._format == "delta":
+            self._write_delta(frame, self._path)
+        else:
+            self._write_parquet(frame, self._path)
+
+    def _check(self, path: Path) -> None:
+        if path.exists() and not path.is_dir():
+            raise SinkError(f"sink {path} is a file; give a directory")
+        if path.exists() and any(path.iterdir()) and not self._overwrite:
+            raise SinkError(
+                f'sink directory {path} is not empty; give another, or options = {{ mode = "overwrite" }}'
+            )
+        if self._overwrite and path.exists() and any(path.iterdir()):
+            is_delta = (path / "_delta_log").exists()
+            if is_delta != (self._format == "delta"):
+                raise SinkError(
+                    f"sink directory {path} holds something else than {self._format}; give another"
+                )
+
+    def _write_parquet(self, frame: DataFrame, path: Path) -> None:
+        with _unfinished(path.parent, path.name) as made:
+            frame.write.parquet(str(made))
+            self.rows = sum(pq.read_metadata(file).num_rows for file in sorted(made.glob("*.parquet")))
+            try:
+                if path.exists():
+                    shutil.rmtree(path)
+                made.rename(path)
+            except OSError as error:
+                raise SinkError(f"sink {path} cannot be written: {error.strerror}") from None
+
+    def _write_delta(self, frame: DataFrame, path: Path) -> None:
+        with _unfinished(path, "files") as made:
+            frame.write.parquet(str(made))
+            written = sorted(made.glob("*.parquet"))
+            names = [f"part-{uuid.uuid4().hex}-{number:05d}.parquet" for number in range(len(written))]
+            actions = []
+            for file, name in zip(written, names, strict=True):
+                count = pq.read_metadata(file).num_rows
+                self.rows += count
+                size, now = file.stat().st_size, time.time_ns() // 1_000_000
+                actions.append(AddAction(name, size, {}, now, True, f'{{"numRecords":{count}}}'))
+            schema = Schema.from_arrow(pq.read_schema(written[0]))
+            moved: list[Path] = []
+            try:
+                for file, name in zip(written, names, strict=True):
+                    moved.append(file.rename(path / name))
+                if (path / "_delta_log").exists():
+                    DeltaTable(path).create_write_transaction(list(actions), "overwrite", schema)
+                else:
+                    create_table_with_add_actions(str(path), schema, list(actions), mode="error")
+            except (DeltaError, OSError, ValueError) as error:
+                for file in moved:
+                    file.unlink(missing_ok=True)
+                raise SinkError(
+                    f"cannot commit to Delta table {path}: {' '.join(str(error).split())}"
+                ) from error
+
+
+@contextmanager
+def _unfinished(parent: Path, name: str) -> Iterator[Path]:
+    """A name beside the target that readers skip; whatever is there at the end is removed."""
+    made = parent / f".{name}.unfinished-{uuid.uuid4().hex[:8]}"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SinkError(f"sink directory {parent} cannot be created: {error.strerror}") from None
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

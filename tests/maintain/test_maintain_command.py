@@ -1,0 +1,135 @@
+"""`spillway maintain`: a view over an SQLite and a DuckDB file, from load to verify, and bad jobs refused."""
+
+import json
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from spillway.cli import main
+
+JOB = '''
+[view]
+sql = """
+SELECT o.id AS id, c.name AS name, p.price * o.n AS total FROM orders o
+JOIN customers c ON o.customer = c.id JOIN prices p ON p.item = o.item WHERE o.n > 0
+"""
+[servers.shop]
+kind = "sqlite"
+path = "shop.sqlite"
+[servers.base]
+kind = "duckdb"
+path = "base.duckdb"
+[sources.orders]
+server = "shop"
+[sources.customers]
+server = "shop"
+table = "customer"
+[sources.prices]
+server = "base"
+[maintain]
+store = "view.duckdb"
+'''
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["spillway", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output, error = capsys.readouterr()
+        return int(ended.value.code or 0), output, error
+
+    return run
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    with sqlite3.connect(tmp_path / "shop.sqlite") as connection:
+        connection.executescript(
+            "CREATE TABLE orders (id INTEGER, customer INTEGER, item TEXT, n INTEGER);"
+            "CREATE TABLE customer (id INTEGER, name TEXT);"
+            "INSERT INTO orders VALUES (1, 1, 'pen', 2), (2, 2, 'ink', 1), (3, 1, 'ink', 0);"
+            "INSERT INTO customer VALUES (1, 'ann'), (2, 'bob');"
+        )
+    connection.close()
+    with duckdb.connect(str(tmp_path / "base.duckdb")) as base:
+        base.execute("CREATE TABLE prices (item VARCHAR, price BIGINT)")
+        base.execute("INSERT INTO prices VALUES ('pen', 3), ('ink', 5)")
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path
+
+
+def result(path: Path) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(path / "view.duckdb"), read_only=True) as store:
+        return store.execute("FROM result ORDER BY ALL").fetchall()
+
+
+def test_load_round_verify_and_explain(shop: Path, call: Call) -> None:
+    code, output, _ = call("maintain", shop / "job.toml", "--json")
+    assert (code, json.loads(output)["rows"], json.loads(output)["rounds"]) == (0, 2, [])
+    assert result(shop) == [(1, "ann", 6, 1), (2, "bob", 5, 1)]
+
+    with sqlite3.connect(shop / "shop.sqlite") as connection:
+        connection.execute("UPDATE orders SET n = 4 WHERE id = 3")
+        connection.execute("DELETE FROM customer WHERE name = 'bob'")
+    connection.close()
+    with duckdb.connect(str(shop / "base.duckdb")) as base:
+        base.execute("UPDATE prices SET price = 10 WHERE item = 'pen'")
+    code, output, _ = call("maintain", shop / "job.toml", "--json")
+    (report,) = json.loads(output)["rounds"]
+    assert (code, report["round"], report["updates"]) == (0, 1, 5)
+    assert result(shop) == [(1, "ann", 20, 1), (3, "ann", 20, 1)]
+
+    assert json.loads(call("maintain", shop / "job.toml", "--verify", "--json")[1])["verified"] is True
+    code, output, _ = call("maintain", shop / "job.toml", "--explain", "--json")
+    assert (code, set(json.loads(output)["compared"]) >= {"conditional", "recompute"}) == (0, True)
+    code, output, _ = call("maintain", shop / "job.toml", "--explain")
+    assert code == 0
+    assert "strategy" in output
+    journal = (shop / "view.duckdb.journal.jsonl").read_text().splitlines()
+    assert json.loads(journal[0])["queries"] == report["queries"]
+
+
+def test_verify_finds_a_view_that_is_wrong(shop: Path, call: Call) -> None:
+    call("maintain", shop / "job.toml", "--json")
+    with duckdb.connect(str(shop / "view.duckdb")) as store:
+        store.execute("UPDATE view_rows SET _count = 7 WHERE o0 = 1")
+    code, _, error = call("maintain", shop / "job.toml", "--verify")
+    assert code == 1
+    assert "differs from recomputation in 6 rows" in error
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('store = "view.duckdb"', 'store = "view.duckdb"\nstrategy = "clever"', "must be one of auto"),
+        ('kind = "sqlite"', 'kind = "oracle"', "must be one of postgresql"),
+        ('server = "base"', 'server = "none"', "there is no [servers.none]"),
+        ('path = "shop.sqlite"', 'path = "none.sqlite"', "does not exist"),
+        ('table = "customer"', 'table = "customers"', "has no table customers"),
+        ("c.name AS name", "upper(c.name) AS name", "not supported in a maintained view"),
+        ("o.customer = c.id", "o.item = c.id", "make their types equal"),
+        ("o.customer = c.id", "o.customer > c.id", "needs an equi-join between all"),
+    ],
+)
+def test_bad_jobs_are_refused_in_one_line_before_anything_is_written(
+    shop: Path, call: Call, old: str, new: str, words: str
+) -> None:
+    (shop / "job.toml").write_text(JOB.replace(old, new))
+    code, _, error = call("maintain", shop / "job.toml")
+    assert (code, error.count("\n"), words in error) == (1, 1, True), error
+    assert not (shop / "view.duckdb").exists()
+
+
+def test_another_view_is_refused(shop: Path, call: Call) -> None:
+    call("maintain", shop / "job.toml", "--json")
+    (shop / "job.toml").write_text(JOB.replace("WHERE o.n > 0", "WHERE o.n > 1"))
+    code, _, error = call("maintain", shop / "job.toml")
+    assert (code, "holds another view" in error) == (1, True)

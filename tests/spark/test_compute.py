@@ -1,0 +1,174 @@
+"""Views over stored relations: every tree gives DuckDB's rows, also in pieces; sinks, sources, cancel."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spillway.compute.trees.choose import ALGORITHMS, choose
+from spillway.compute_job import ComputeConfig
+from spillway.errors import ComputeError, SinkError, SourceError
+from spillway.job import SinkSpec, SourceSpec
+from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.execution import SegmentEvent
+from spillway.workload.multi_join import MultiJoin, generate_query
+
+SMALL = {"rows": (20, 400), "result_rows": (200, 2_000)}
+Counted = Callable[[pa.Table], Counter[Any]]
+
+
+def expected(tables: dict[str, pa.Table], sql: str) -> pa.Table:
+    with duckdb.connect() as database:
+        for name, table in tables.items():
+            database.register(name, table)
+        return database.sql(sql).to_arrow_table()
+
+
+def tables_of(query: MultiJoin) -> dict[str, pa.Table]:
+    return {one.name: query.table(index) for index, one in enumerate(query.relations)}
+
+
+def frames(spark: SparkSession, tables: dict[str, pa.Table]) -> dict[str, Any]:
+    return {name: spark.createDataFrame(table) for name, table in tables.items()}
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "names"),
+    [(None, tuple(ALGORITHMS)), (40 << 20, ("segmented-right-deep", "segmented-bushy", "incremental"))],
+    ids=["no-limit", "limit"],
+)
+def test_trees_give_the_same_rows(
+    spark: SparkSession, tmp_path: Path, counted: Counted, memory_bytes: int | None, names: tuple[str, ...]
+) -> None:
+    """Skewed keys, nulls; without a limit, and with memory for a part of the hash tables."""
+    query = generate_query(4, 3, skew=0.5, null_share=0.1, **SMALL)
+    tables = tables_of(query)
+    truth = counted(expected(tables, query.sql))
+    assert truth
+    sources = frames(spark, tables)
+    computation = Computation(spark, query.sql, sources, ComputeConfig(memory_bytes=memory_bytes))
+    seen: set[object] = set()
+    for name in names:
+        computation.plan = choose(computation.model, name)
+        if computation.plan.tree in seen:
+            continue
+        seen.add(computation.plan.tree)
+        assert memory_bytes is None or len(list(computation.plan.tree.segments())) > 1
+        out = tmp_path / name
+        summary = computation.run(SinkSpec("parquet", str(out)))
+        assert counted(pq.read_table(out)) == truth, name
+        assert summary["segments"][-1]["joins"][-1]["measured_rows"] == summary["rows"] == truth.total()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_cycles_residuals_expressions_and_types(
+    spark: SparkSession, tmp_path: Path, counted: Counted, partitioned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if partitioned:
+        monkeypatch.setattr("spillway.spark.compute.computation.REPLICATE_BYTES", 0.0)
+    tables = {
+        "a": pa.table(
+            {"k": [1, 2, 2, None, 5], "x": pa.array([1, 2, 3, 4, 5], pa.int32()), "s": list("abcde")}
+        ),
+        "b": pa.table({"k": [2, 2, 1, None, 9], "y": [1.0, 2.0, 3.0, 4.0, 5.0]}),
+        "c": pa.table({"x": [1, 2, 3, 3, 7], "y": [1, 2, 3, 1, 7], "t": ["p", None, "q", "r", "s"]}),
+    }
+    sql = (
+        "SELECT a.s || '-' || coalesce(c.t, '') AS st, b.y * 2 AS y2 FROM a JOIN b ON a.k = b.k "
+        "JOIN c ON a.x = c.x AND b.y = c.y WHERE a.x < b.y + 3 AND b.y > 0.5"
+    )
+    computation = Computation(spark, sql, frames(spark, tables), ComputeConfig(tree="segmented-bushy"))
+    computation.run(SinkSpec("parquet", str(tmp_path / "out")))
+    truth = counted(expected(tables, sql))
+    assert truth
+    assert counted(pq.read_table(tmp_path / "out")) == truth
+
+
+def test_an_empty_relation_empties_the_view(spark: SparkSession, tmp_path: Path) -> None:
+    query = generate_query(4, 1, **SMALL)
+    tables = tables_of(query)
+    tables["r2"] = tables["r2"].slice(0, 0)
+    computation = Computation(spark, query.sql, frames(spark, tables))
+    assert computation.run(SinkSpec("delta", str(tmp_path / "out")))["rows"] == 0
+    assert DeltaTable(tmp_path / "out").to_pyarrow_table().num_rows == 0
+
+
+def test_stored_sources_of_all_formats(spark: SparkSession, tmp_path: Path, counted: Counted) -> None:
+    query = generate_query(5, 7, **SMALL)
+    tables = tables_of(query)
+    kinds = ("parquet", "csv", "delta", "duckdb", "sqlite")
+    specs = {}
+    for (name, table), kind in zip(tables.items(), kinds, strict=True):
+        specs[name] = _store(table, name, kind, tmp_path)
+    out = tmp_path / "out"
+    Computation(spark, query.sql, specs).run(SinkSpec("delta", str(out)))
+    assert counted(DeltaTable(out).to_pyarrow_table()) == counted(expected(tables, query.sql))
+    with pytest.raises(SinkError, match="is not empty"):
+        Computation(spark, query.sql, specs).run(SinkSpec("delta", str(out)))
+    assert DeltaTable(out).version() == 0
+
+
+def _store(table: pa.Table, name: str, kind: str, directory: Path) -> SourceSpec:
+    path = directory / f"{name}.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path)
+    elif kind == "delta":
+        write_deltalake(path, table)
+    elif kind == "csv":
+        with duckdb.connect() as database:
+            database.register("t", table)
+            database.execute(f"COPY t TO '{path}' (HEADER)")
+        schema = ", ".join(f"{one} {'string' if one == 'p' else 'long'}" for one in table.column_names)
+        return SourceSpec(name, kind, str(path), schema=schema, options={"header": "true"})
+    elif kind == "duckdb":
+        with duckdb.connect(str(path)) as database:
+            database.register("t", table)
+            database.execute(f"CREATE TABLE {name} AS SELECT * FROM t")
+    else:
+        import sqlite3
+        from contextlib import closing
+
+        with closing(sqlite3.connect(path)) as connection:
+            table.to_pandas().to_sql('odd "name', connection, index=False)
+        return SourceSpec(name, kind, str(path), options={"table": 'odd "name'})
+    return SourceSpec(name, kind, str(path))
+
+
+def test_bad_sources_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    sql = "SELECT a.k FROM a JOIN b ON a.k = b.k"
+    other = spark.createDataFrame(pa.table({"k": [1]}))
+    for spec, message in (
+        (SourceSpec("a", "kafka"), "stored relations are parquet"),
+        (SourceSpec("a", "parquet", str(tmp_path / "no")), "does not exist"),
+        (SourceSpec("a", "table", options={"table": "nowhere"}), "cannot be opened"),
+    ):
+        with pytest.raises(SourceError, match=message):
+            Computation(spark, sql, {"a": spec, "b": other})
+
+
+def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Every row of one relation sleeps, so that the last segment cannot be over before it is cancelled."""
+    query = generate_query(3, 2, rows=(100, 150), result_rows=(100, 1_000))
+    holder: list[Computation] = []
+
+    def cancel(event: SegmentEvent) -> None:
+        if not event.finished:
+            threading.Timer(0.1, holder[0].cancel).start()
+
+    sources = frames(spark, tables_of(query))
+    sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 10L)"))
+    holder.append(Computation(spark, query.sql, sources, ComputeConfig(sample=0.01), listener=cancel))
+    with pytest.raises(ComputeError, match="cancelled"):
+        holder[0].run(SinkSpec("parquet", str(tmp_path / "out")))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,71 @@
+"""The figures of `bench compute` from made-up times, and its generator."""
+
+import numpy as np
+import pytest
+
+from spillway.bench.compute_figures import QueryRuns, claims, compute_figures, over_best, speed_ratio
+from spillway.workload.multi_join import LARGEST_BYTES, RESULT_ROWS, ROWS, WIDTH_BYTES, generate_query
+
+
+def runs(relations: int, **seconds: float) -> QueryRuns:
+    named = {name.replace("_", "-"): value for name, value in seconds.items()}
+    return QueryRuns(relations, 0, named, {"chosen": 5, "duckdb": 5}, 0.1, 2.0, (1.0, 2.0, 8.0), "greedy")
+
+
+def test_ratios_are_peers_over_chosen() -> None:
+    both = [runs(8, chosen=1.0, spark_as_written=4.0), runs(8, chosen=2.0, spark_as_written=2.0)]
+    figures = compute_figures(both)
+    assert figures["ratio_spark_as_written"] == 2.0  # the geometric mean of 4 and 1
+    assert figures["total_ratio_spark_as_written"] == 2.0
+    assert figures["ratio_spark_cbo"] is None
+    assert figures["q_error_median"] == 2.0
+    assert figures["by_relations"]["8"]["queries"] == 2
+
+
+def test_what_did_not_finish_is_counted_and_in_no_ratio() -> None:
+    failed = QueryRuns(8, 1, {"chosen": 1.0}, {"chosen": 5}, 0.1, 2.0, unfinished={"spark-cbo": "no memory"})
+    figures = compute_figures([runs(8, chosen=1.0, spark_cbo=3.0), failed])
+    assert figures["unfinished"] == {"spark-cbo": 1}
+    assert figures["ratio_spark_cbo"] == 3.0
+    assert compute_figures([failed])["ratio_spark_cbo"] is None
+
+
+def test_the_best_tree_is_the_fastest_measured() -> None:
+    one = runs(8, chosen=1.5, right_deep=1.0, segmented_bushy=2.0, duckdb=0.1)
+    assert over_best(one) == 1.5
+    assert speed_ratio([one], "duckdb") == pytest.approx(0.0667, abs=1e-3)
+
+
+def test_the_claim_is_told_either_way() -> None:
+    slower = [runs(8, chosen=1.0, right_deep=1.0, segmented_bushy=1.3)] * 4
+    faster = [runs(8, chosen=1.0, right_deep=2.0, segmented_bushy=1.0)] * 4
+    assert "0 of 4 queries" in claims(slower)[0]
+    assert "does not hold here" in claims(slower)[0]
+    assert claims(faster)[0].endswith("it holds here")
+
+
+@pytest.mark.parametrize("relations", [2, 8, 32])
+def test_queries_are_connected_acyclic_and_bounded(relations: int) -> None:
+    for seed in range(5):
+        query = generate_query(relations, seed)
+        assert query == generate_query(relations, seed)
+        assert [right for _, right, _ in query.edges] == list(range(1, relations))
+        assert all(left < right for left, right, _ in query.edges)
+        assert all(ROWS[0] - 1 <= one.rows <= ROWS[1] for one in query.relations)
+        rows = [float(query.relations[0].rows)]
+        for _, right, key in query.edges:
+            rows.append(rows[-1] * query.relations[right].rows / query.domains[key])
+        assert RESULT_ROWS[0] * 0.8 <= rows[-1] <= RESULT_ROWS[1] * 1.2
+        assert max(rows) * relations * WIDTH_BYTES <= LARGEST_BYTES * relations
+
+
+def test_rows_have_their_keys_nulls_and_skew() -> None:
+    query = generate_query(4, 1, skew=2.0, null_share=0.2)
+    table = query.table(0)
+    key = query.relations[0].keys[0]
+    column = table[f"k{key}"]
+    assert 0.1 < column.null_count / len(column) < 0.3
+    values = column.drop_null().to_numpy()
+    assert 0 <= values.min() <= values.max() < query.domains[key]
+    assert np.median(values) < 0.25 * query.domains[key]
+    assert table.num_rows == query.relations[0].rows

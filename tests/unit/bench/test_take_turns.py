@@ -1,0 +1,41 @@
+"""Engines in turns: the least time counts, and one that fails does not end the others."""
+
+import duckdb
+
+from spillway.bench.take_turns import Turn, take_turns
+
+
+def test_the_least_time_and_the_last_answer_count() -> None:
+    given = iter([3.0, 1.0, 2.0])
+    turns = take_turns(
+        {"one": lambda: Turn(seconds := next(given), seconds * 2, seconds)}, 3, (duckdb.Error,)
+    )
+    assert (turns.seconds, turns.cpu_seconds, turns.answers) == ({"one": 1.0}, {"one": 2.0}, {"one": 2.0})
+    assert turns.unfinished == {}
+
+
+def test_an_engine_that_fails_is_not_finished_and_the_others_go_on() -> None:
+    order: list[str] = []
+
+    def query(name: str, sql: str) -> Turn[int]:
+        order.append(name)
+        with duckdb.connect() as database:
+            ((value,),) = database.execute(sql.format(turn=order.count(name))).fetchall()
+        return Turn(1.0, 1.0, value)
+
+    turns = take_turns(
+        {
+            "bad": lambda: query("bad", "SELECT * FROM nowhere"),
+            "second": lambda: query("second", "SELECT CASE {turn} WHEN 2 THEN error('late') ELSE 7 END"),
+            "good": lambda: query("good", "SELECT {turn}"),
+        },
+        3,
+        (duckdb.Error,),
+    )
+    assert order == ["bad", "second", "good", "second", "good", "good"]
+    assert turns.seconds == {"good": 1.0}
+    assert turns.answers == {"good": 3}
+    assert set(turns.unfinished) == {"bad", "second"}
+    assert "nowhere" in turns.unfinished["bad"]
+    assert "late" in turns.unfinished["second"]
+    assert not any("\n" in message for message in turns.unfinished.values())

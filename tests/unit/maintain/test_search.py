@@ -1,0 +1,141 @@
+"""Costs, regression and the search for plans."""
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import sqrt
+
+import pytest
+
+from spillway.maintain.choice import candidates
+from spillway.maintain.cost_model import CostModel
+from spillway.maintain.graph import Edge, ViewGraph
+from spillway.maintain.regression import CostFunction, Sample, fit
+from spillway.maintain.search.controlled import controlled_instance
+from spillway.maintain.search.enumerate_steps import best_instance, instances
+from spillway.maintain.search.grouping import best_grouping, grouping_paths
+from spillway.maintain.search.step import PartialStep
+from spillway.maintain.strategies.conditional import conditional
+
+NINE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (0, 4), (2, 6), (4, 8), (1, 5)]
+
+
+def graph(n: int, ends: list[tuple[int, int]]) -> ViewGraph:
+    return ViewGraph(tuple(f"r{k}" for k in range(n)), tuple(Edge(a, b, (("k", "k"),)) for a, b in ends))
+
+
+def model(view: ViewGraph, seed: int = 0, largest_fanout: float = 3.0) -> CostModel:
+    """Sources of different speed, edges of different fan-out."""
+    chance = random.Random(seed)
+    directions = [(number, end) for number, edge in enumerate(view.edges) for end in (edge.left, edge.right)]
+    return CostModel(
+        cardinalities=(1_000_000,) * len(view.names),
+        attributes=(4,) * len(view.names),
+        costs={
+            one: CostFunction((chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0))
+            for one in directions
+        },
+        fanouts={one: chance.uniform(0.3, largest_fanout) for one in directions},
+    )
+
+
+@pytest.mark.parametrize(
+    ("ends", "batch_plans", "grouping_plans"),
+    [
+        ([(0, 1), (1, 2), (2, 3)], 9, 2),
+        ([(0, 1), (1, 2), (2, 3), (1, 3)], 108, 4),
+        ([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)], 576, 12),
+    ],
+)
+def test_table_11_1_the_number_of_available_plans(
+    ends: list[tuple[int, int]], batch_plans: int, grouping_plans: int
+) -> None:
+    view = graph(4, ends)
+    counts = [sum(1 for _ in instances(view, model(view), delta, 100)) for delta in view.nodes]
+    assert counts[0] * counts[1] * counts[2] * counts[3] == batch_plans
+    assert len(grouping_paths(view)) == grouping_plans
+
+
+class CountingModel(CostModel):
+    """Counts the queries that a search looks at."""
+
+    looked_at = 0
+
+    def query_seconds(self, edges: Sequence[int], node: int, sent: float, received: float) -> float:
+        CountingModel.looked_at += 1
+        return super().query_seconds(edges, node, sent, received)
+
+
+def test_table_11_3_controlled_search_is_close_to_enumeration_with_a_tenth_of_its_work() -> None:
+    view = graph(9, NINE)
+    base = model(view)
+    costs = CountingModel(base.cardinalities, base.attributes, base.costs, base.fanouts)
+
+    def search(find: Callable[[int], PartialStep]) -> tuple[float, int]:
+        CountingModel.looked_at = 0
+        return sum(find(delta).seconds for delta in (0, 8)), CountingModel.looked_at
+
+    exact, enumerated = search(lambda delta: best_instance(view, costs, delta, 500))
+    close, controlled = search(lambda delta: controlled_instance(view, costs, delta, 500, kept=20))
+    greedy, least = search(lambda delta: controlled_instance(view, costs, delta, 500, kept=1))
+    assert exact <= close <= exact * 1.02
+    assert close <= greedy
+    assert least < controlled <= enumerated / 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_without_a_limit_the_programme_is_exact(seed: int) -> None:
+    view = graph(6, [*pairwise(range(6)), (0, 3), (2, 5)])
+    costs = model(view, seed)
+    for delta in view.nodes:
+        exact = best_instance(view, costs, delta, 100).seconds
+        assert controlled_instance(view, costs, delta, 100, kept=None).seconds == pytest.approx(exact)
+
+
+def test_the_best_path_is_the_cheapest_of_all() -> None:
+    view = graph(5, [*pairwise(range(5)), (0, 2), (1, 4)])
+    costs = model(view, 3)
+    _, estimate = best_grouping(view, costs, [50] * 5)
+    every = [
+        costs.estimate(conditional(view, [50] * 5, path), [50] * 5).seconds for path in grouping_paths(view)
+    ]
+    assert estimate.seconds == min(every)
+    assert max(every) > min(every)
+
+
+def test_grouping_wins_small_rounds_and_recomputation_large_ones() -> None:
+    view = graph(6, list(pairwise(range(6))))
+    slow = CostFunction((0.1, 0.0, 1e-5, 0, 0, 0, 0))
+    directions = [(number, end) for number, edge in enumerate(view.edges) for end in (edge.left, edge.right)]
+    costs = CostModel(
+        (10**6,) * 6, (4,) * 6, dict.fromkeys(directions, slow), dict.fromkeys(directions, 1.0), 20.0
+    )
+    small = candidates(costs, view, [30] * 6)
+    assert small[0].strategy == "conditional"
+    batch = next(one for one in small if one.strategy == "extended-batch")
+    assert batch.seconds / small[0].seconds == pytest.approx(3.0, rel=0.1)  # 30 queries against 10
+    assert candidates(costs, view, [10**6] * 6)[0].strategy == "recompute"
+
+
+def test_regression_recovers_the_terms_it_was_made_of() -> None:
+    chance = random.Random(1)
+    samples = [
+        Sample(rows, attributes, (0.05 + 2e-5 * rows + 1e-3 * sqrt(rows)) * chance.uniform(0.99, 1.01))
+        for rows in (10, 50, 100, 500, 1000, 5000, 20_000)
+        for attributes in (2, 4, 6)
+    ]
+    fitted = fit(samples)
+    for rows, attributes in ((30, 3), (700, 5), (50_000, 2)):
+        truth = 0.05 + 2e-5 * rows + 1e-3 * sqrt(rows)
+        assert fitted(rows, attributes) == pytest.approx(truth, rel=0.05)
+    assert sum(1 for value in fitted.coefficients if value) <= 4
+    assert fit([Sample(10, 1, 0.5), Sample(100, 1, 0.5), Sample(1000, 1, 0.5)])(9, 1) == pytest.approx(0.5)
+
+
+def test_the_network_makes_wide_answers_expensive() -> None:
+    view = graph(3, list(pairwise(range(3))))
+    near = model(view)
+    far = CostModel(near.cardinalities, near.attributes, near.costs, near.fanouts, delay_seconds=0.005)
+    plan = conditional(view, [100] * 3)
+    assert far.estimate(plan, [100] * 3).seconds > 2 * near.estimate(plan, [100] * 3).seconds
+    assert CostModel.of_document(far.document()) == far
