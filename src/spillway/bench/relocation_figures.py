@@ -4,8 +4,8 @@ Cost of moving: rows per second of runs in which some groups change their proces
 those of runs in which nothing moves; medians over pairs of runs. Delay: the median length of epochs in which
 a receiver loads, over that of the others of the same run; and the rows that any epoch left for later.
 Balance: rows per second over the last epochs of a run with emulated service times, one processor slowed down,
-over the same without the slow-down. Resize: the longest time from the end of one epoch with input to the end
-of the next, in the epochs after a request for another number of processors, over the median of all.
+over the same without the slow-down. Resize: the longest time from the end of one epoch to that of the next,
+in the epochs after a request for another number of processors, beyond the median of all, in such medians.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from typing import Any
 Entry = Mapping[str, Any]
 WARM_EPOCHS = 5
 STEADY_EPOCHS = 10
+RESIZE_EPOCHS = 5
 
 
 def rows_per_s(entries: Sequence[Entry]) -> float:
@@ -72,11 +73,11 @@ def resize_figures(entries: Sequence[Entry], requested: Sequence[int]) -> dict[s
     """A run in which other numbers of processors were asked for after these epochs."""
     ends = {entry["sequence"]: entry["time"] + entry["seconds"]["total"] for entry in entries}
     gaps = {number: ends[number] - ends[number - 1] for number in ends if number - 1 in ends}
-    usual = median(gap for number, gap in gaps.items() if number >= WARM_EPOCHS)
-    after = {number for first in requested for number in range(first + 1, first + 1 + STEADY_EPOCHS)}
+    usual = median(gaps.values())
+    after = {number for first in requested for number in range(first + 1, first + 1 + RESIZE_EPOCHS)}
     return {
         "resize_processors": sorted({len(entry["processors"]) for entry in entries}),
-        "resize_longest_epochs": round(max(gaps[number] for number in after if number in gaps) / usual, 3),
+        "resize_pause_epochs": round(max(gaps[number] for number in after if number in gaps) / usual - 1, 3),
         "resize_relocations": sum(len(entry["relocation"]["switched"]) for entry in entries),
         "resize_restarts": len({entry["token"] for entry in entries}) - 1,
     }

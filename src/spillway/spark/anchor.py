@@ -61,7 +61,7 @@ class Anchor:
 def build_anchor(spark: SparkSession, processors: int, executors: int) -> Anchor:
     """An anchor whose processors are spread as evenly over the executors as they go."""
     labels = _labels(spark, processors)
-    warm_workers(spark, executors * 2)
+    _warm(spark, executors)
     allowed = -(-processors // executors)
     seen: Counter[str] = Counter()
     for _ in range(BUILD_ATTEMPTS):
@@ -87,9 +87,9 @@ def _labels(spark: SparkSession, processors: int) -> tuple[int, ...]:
     return tuple(found[partition] for partition in range(processors))
 
 
-def warm_workers(spark: SparkSession, tasks: int) -> None:
-    """Start Python workers for so many tasks at once, which takes seconds: the first tasks would wait."""
-    spark.range(0, tasks, 1, tasks).mapInArrow(_where, _PLACE).collect()
+def _warm(spark: SparkSession, executors: int) -> None:
+    """Start a Python worker everywhere, which takes seconds that would unbalance the build."""
+    spark.range(0, executors * 2, 1, executors * 2).mapInArrow(_where, _PLACE).collect()
 
 
 def _frame(spark: SparkSession, labels: tuple[int, ...]) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from pyspark.sql import SparkSession
 
-from spillway.spark.anchor import Anchor, build_anchor, warm_workers
+from spillway.spark.anchor import Anchor, build_anchor
 from spillway.spark.session_executors import count_executors
 
 
@@ -16,13 +16,11 @@ class Anchors:
         self._prepared: Anchor | None = None
 
     def prepare(self, processors: int) -> None:
-        """Do beside running epochs what would make the first one with so many processors wait.
+        """Build another anchor beside running epochs, if one is needed: the first that uses it would wait.
 
-        That is to start Python workers, or to build another anchor.
+        To start Python workers in advance does not help: such tasks take those that wait for the next epoch.
         """
-        if self._executors < 2:
-            warm_workers(self._spark, processors)
-        elif self._anchor is None or len(self._anchor.labels) != processors:
+        if self._executors > 1 and (self._anchor is None or len(self._anchor.labels) != processors):
             self._prepared = build_anchor(self._spark, processors, self._executors)
 
     def of(self, processors: int) -> Anchor | None:

@@ -135,7 +135,8 @@ class Query:
     def resize(self, processors: int) -> None:
         """Use another number of processors, from the next epoch on; groups move while the query runs.
 
-        Returns when what the new processors need is there. A restart begins with the number of its job again.
+        Returns when their anchor, if there are several executors, is built. A restart begins with the number
+        of its job again.
         """
         self._engine.controller.check_size(processors)
         self._epoch.anchors.prepare(processors)

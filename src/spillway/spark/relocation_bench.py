@@ -26,6 +26,8 @@ MOVED_SHARE = 0.4
 """Of the groups of a processor."""
 WIDTH_BYTES = 400
 PAIRS = 2
+RESIZE_FILES = 3
+"""Files per epoch."""
 SLOW_FACTOR, SLOW_PROCESSORS, SLOW_GROUPS = 2.5, 5, 60
 SETTINGS = {"spark.master": f"local[{SLOW_PROCESSORS},4]"}
 """All processors at once: those that sleep need no core, but a place."""
@@ -71,10 +73,12 @@ def _moving(
 
 
 def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], None]) -> dict[str, Any]:
-    """From two processors to four, and to three."""
-    asked = (epochs // 3, 2 * epochs // 3)
+    """From two processors to four, and to three, in fewer and longer epochs."""
+    count = epochs // RESIZE_FILES
+    asked = (count // 3, 2 * count // 3)
     resizer = _Resizer(dict(zip(asked, (4, 3), strict=True)))
-    entries = _run(session, root / "data", root / "resize", resizer, processors=2, groups=GROUPS)
+    options = {"processors": 2, "groups": GROUPS, "files": RESIZE_FILES}
+    entries = _run(session, root / "data", root / "resize", resizer, **options)
     note(f"resize: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
     return resize_figures(entries, asked)
 
@@ -138,10 +142,10 @@ class _Resizer(_Hand):
 
 
 def _run(
-    session: Session, data: Path, out: Path, hand: _Hand | None = None, **options: Any
+    session: Session, data: Path, out: Path, hand: _Hand | None = None, files: int = 1, **options: Any
 ) -> Sequence[Entry]:
-    """The journal of a run that only counts its results."""
-    source = {"maxFilesPerTrigger": "1"}
+    """The journal of a run that only counts its results; `files` make an epoch."""
+    source = {"maxFilesPerTrigger": str(files)}
     schema = "k long, id long, p string"
     query = session.run(
         VIEW,

@@ -70,7 +70,7 @@ def test_a_resize_counts_its_longest_gap_in_epochs() -> None:
     ]
     assert resize_figures(run, [10]) == {
         "resize_processors": [2, 3],
-        "resize_longest_epochs": pytest.approx(1.8),
+        "resize_pause_epochs": pytest.approx(0.8),
         "resize_relocations": 1,
         "resize_restarts": 0,
     }
