@@ -19,9 +19,10 @@ from spillway.manager.engine import Cleaning, Engine, Files
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.manager.relocation import RelocationLimits
-from spillway.model.group_set import all_groups, members
+from spillway.model.group_set import all_groups, members, union
 from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
+from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.orders import Limits, Orders, Report
 from spillway.state.reference import join
@@ -82,7 +83,12 @@ class WatchedCluster(LocalCluster):
         for one in orders:
             assert not any(run.live & ~one.groups for run in one.runs)
             assert not any(run.live & one.groups for run in one.incoming)
-        return LocalCluster.__call__(self, orders)
+        reports = LocalCluster.__call__(self, orders)
+        for one in orders:
+            allowed = one.groups | union(run.live for run in one.incoming)
+            tier = MemoryTier(one.tier, self.operator.groups)
+            assert not any(tier._open(path).contained & ~allowed for path in tier._images())
+        return reports
 
 
 @st.composite

@@ -23,6 +23,8 @@ class Change:
     """How many there are in it."""
     incoming: Mapping[int, tuple[Run, ...]] = field(default_factory=dict)
     """What receivers of moves have of the groups after it, besides their own: runs, `live` reduced."""
+    given_up: Mapping[int, GroupSet] = field(default_factory=dict)
+    """What receivers have of groups that are not going to move after all."""
     senders: frozenset[int] = frozenset()
     """Processors whose groups are being loaded elsewhere, so that the runs they are in must stay."""
     quotas: Mapping[int, int] = field(default_factory=dict)
@@ -39,8 +41,9 @@ class Change:
         return self.spilled | union(swap.suspended for swap in self.swaps)
 
     def moved_from(self, processor: int) -> GroupSet:
-        """Groups that another processor has from this epoch on."""
-        return union(one.groups for one in self.step.switched if one.move.sender == processor)
+        """Groups that another processor has from this epoch on, or keeps after all."""
+        moved = union(one.groups for one in self.step.switched if one.move.sender == processor)
+        return moved | self.given_up.get(processor, 0)
 
     def suspended(self, before: GroupSet) -> GroupSet:
         """The suspended groups after the change."""

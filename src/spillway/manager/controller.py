@@ -73,6 +73,7 @@ class Controller:
             placement=placement,
             processors=self._processors(after),
             incoming=self._incoming(manifest, step),
+            given_up=self._given_up(step),
             senders=self._senders(step),
             quotas=quotas(snapshot, self.statistics.arrived_rows(), self._config.buffer_bytes),
         )
@@ -213,6 +214,14 @@ class Controller:
             runs = incoming_runs(manifest.runs.values(), one, loaded)
             incoming[one.move.receiver] = (*incoming.get(one.move.receiver, ()), *runs)
         return incoming
+
+    def _given_up(self, step: RelocationStep) -> dict[int, GroupSet]:
+        receivers = {one.number: one.move.receiver for one in self.relocation.table}
+        given_up: dict[int, GroupSet] = {}
+        for one in step.abandoned:
+            receiver = receivers[one.number]
+            given_up[receiver] = given_up.get(receiver, 0) | one.groups
+        return given_up
 
     def _senders(self, step: RelocationStep) -> frozenset[int]:
         return frozenset(one.move.sender for one in self._going(step))

@@ -75,7 +75,7 @@ def _moving(
 def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], None]) -> dict[str, Any]:
     """From two processors to four, and to three, in fewer and longer epochs."""
     count = epochs // RESIZE_FILES
-    asked = (count // 3, 2 * count // 3)
+    asked = (count // 5, count // 2)
     resizer = _Resizer(dict(zip(asked, (4, 3), strict=True)))
     options = {"processors": 2, "groups": GROUPS, "files": RESIZE_FILES}
     entries = _run(session, root / "data", root / "resize", resizer, **options)
