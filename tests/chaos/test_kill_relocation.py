@@ -1,6 +1,7 @@
 """kill -9 of sender, receiver and driver while groups are on the move, on three executors: the same answer.
 
-Two thirds of the groups begin on one processor, and some are told to move before every epoch.
+Two thirds of the groups begin on one processor, arrivals favour one half of the groups and then the other,
+and some groups are told to move before every epoch.
 """
 
 import os
@@ -10,9 +11,26 @@ from typing import Any
 
 import pytest
 
+from spillway.workload import Alternation, PartitionClass, Workload, write_streams
+
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts four JVMs in a minute
 
 MASTER = "local-cluster[3,1,1024]"
+GROUPS, FILES, ROWS = 64, 22, 1_000
+
+
+@pytest.fixture
+def alternating_streams(tmp_path: Path) -> Path:
+    """A partition is a group; every four files the other half gets ten times the rows."""
+    spec = Workload(
+        partitions=GROUPS,
+        tuple_range=200 * GROUPS,
+        classes=(PartitionClass(1),),
+        rate_rows_per_second=ROWS,
+        alternation=Alternation(period_seconds=4, factor=10),
+    )
+    write_streams(tmp_path / "alternating", spec, rows=FILES * ROWS, files=FILES)
+    return tmp_path / "alternating"
 
 
 def loads(epochs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -49,9 +67,11 @@ def check_places(epochs: list[dict[str, Any]], groups: int, processors: int) -> 
     return changes
 
 
-def test_a_killed_move_changes_nothing(drivers: Any, streams: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_move_changes_nothing(
+    drivers: Any, alternating_streams: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MOVES", "1")
-    lives = drivers(streams, "delta", MASTER, processors=3, distribution=[4, 1, 1])
+    lives = drivers(alternating_streams, "delta", MASTER, processors=3, distribution=[4, 1, 1])
     job = lives.job
     first = lives.start("nowhere", "0")
     first.wait_epochs(2)
@@ -63,5 +83,5 @@ def test_a_killed_move_changes_nothing(drivers: Any, streams: Path, monkeypatch:
     summary = lives.start("nowhere", "0").wait()
     assert summary["exit"] == 0
     assert summary["relocations"] >= 6
-    assert check_places(job.epochs(), groups=64, processors=3) >= 6
+    assert check_places(job.epochs(), groups=GROUPS, processors=3) >= 6
     assert job.difference() == (0, 0)
