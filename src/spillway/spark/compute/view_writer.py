@@ -22,6 +22,9 @@ from pyspark.sql import DataFrame
 from spillway.errors import SinkError
 from spillway.job import SinkSpec
 
+QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
+"""What a failed run wrote has to stay away for so long; at most so long is waited for that."""
+
 
 class ViewWriter:
     """One result for one sink; made before the computation, so that a bad target costs nothing."""
@@ -109,5 +112,17 @@ def _unfinished(parent: Path, name: str) -> Iterator[Path]:
         raise SinkError(f"sink directory {parent} cannot be created: {error.strerror}") from None
     try:
         yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    except BaseException:
+        _remove_for_good(made)
+        raise
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def _remove_for_good(directory: Path) -> None:
+    """Tasks outlive the job that was cancelled, and make the directory again when they write."""
+    started = quiet_since = time.monotonic()
+    while time.monotonic() < min(quiet_since + QUIET_SECONDS, started + PATIENCE_SECONDS):
+        if directory.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            quiet_since = time.monotonic()
+        time.sleep(0.05)
