@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spillway.errors import JobError
 from spillway.figure.compute_experiment import ComputeExperiment
 from spillway.figure.drawing import MARKS
-from spillway.report.svg import svg
+from spillway.figure.figure_file import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,11 +23,4 @@ def draw_compute_figure(experiment: ComputeExperiment, figures: dict[str, Any], 
         axes.set_ylim(bottom=0)
         axes.legend(loc="lower right")
 
-    path = directory / f"figure-{experiment.name}.svg"
-    text = svg(f"figure-{experiment.name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise JobError(f"figure {path} cannot be written: {error.strerror}") from None
-    return path
+    return write_figure(experiment.name, draw, directory)

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spillway.errors import JobError
 from spillway.figure.experiment import Axis, Experiment
+from spillway.figure.figure_file import write_figure
 from spillway.figure.outcome import Outcome, Points
-from spillway.report.svg import svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,14 +40,7 @@ def draw_figure(experiment: Experiment, outcomes: Sequence[Outcome], directory: 
         axes.yaxis.set_major_formatter("{x:,.6g}")
         axes.legend(loc="lower right" if draws_memory else "upper left")
 
-    path = directory / f"figure-{experiment.name}.svg"
-    text = svg(f"figure-{experiment.name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise JobError(f"figure {path} cannot be written: {error.strerror}") from None
-    return path
+    return write_figure(experiment.name, draw, directory)
 
 
 def _lines(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points]]:

@@ -5,6 +5,7 @@ that are as slow as an experiment says (they sleep), so that five of them run on
 """
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Thread
@@ -105,7 +106,7 @@ def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[
     return balance_figures(runs, UNLOADED)
 
 
-class _Hand:
+class _Hand(ABC):
     """Changes a query after some of its epochs."""
 
     def __init__(self) -> None:
@@ -115,8 +116,8 @@ class _Hand:
         if self.query is not None:
             self.after(self.query, int(entry["sequence"]))
 
-    def after(self, query: Query, epoch: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def after(self, query: Query, epoch: int) -> None: ...
 
 
 class _Mover(_Hand):
