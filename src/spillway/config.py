@@ -34,8 +34,11 @@ class RunConfig:
     """Input rows of one processor in one epoch; a larger batch is split into several epochs."""
     epoch_results: int = 4_000_000
     """Result rows of one processor in one epoch; one hot key cannot produce more at a time."""
-    spill: str = "least-productive"
-    """Which groups leave memory first; "none": stop with an error instead."""
+    spill: str | None = None
+    """Which groups leave memory first; "none": stop with an error instead.
+
+    None: `least-productive` for a single join, `global-output-penalty` for a tree.
+    """
     spill_share: float = 0.3
     """How much of a processor's state one spill frees."""
     rotation: bool = False
@@ -70,7 +73,7 @@ class RunConfig:
             )
         if not 0 < self.spill_share <= 1:
             raise JobError(f"[run] spill_share = {self.spill_share}: must be above 0 and at most 1")
-        if self.spill not in (NO_SPILL, *SPILL_POLICIES):
+        if self.spill not in (None, NO_SPILL, *SPILL_POLICIES):
             known = ", ".join((*SPILL_POLICIES, NO_SPILL))
             raise JobError(f'[run] spill = "{self.spill}": must be one of {known}')
         if self.rotation_gap is not None and self.rotation_gap < 0:

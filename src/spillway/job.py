@@ -92,7 +92,7 @@ def parse_job(document: Mapping[str, Any], base: Path) -> Job:
     """The job in a parsed TOML document; `base` is what relative paths are relative to."""
     known(document, TABLES, "the job file")
     return Job(
-        view=read_view(subtable(document, "view"), base),
+        view=read_view(subtable(document, "view"), base, tree=True),
         sources=read_sources(subtable(document, "sources"), base),
         run=_run(subtable(document, "run"), base),
         sink=read_sink(subtable(document, "sink", required=False), base),
@@ -100,15 +100,26 @@ def parse_job(document: Mapping[str, Any], base: Path) -> Job:
     )
 
 
-def read_view(table: Mapping[str, Any], base: Path) -> View:
-    known(table, _VIEW_KEYS, "[view]")
+def read_view(table: Mapping[str, Any], base: Path, *, tree: bool = False) -> View:
+    """The view; with `tree` the joins to use may be given."""
+    known(table, (*_VIEW_KEYS, "tree") if tree else _VIEW_KEYS, "[view]")
     if ("sql" in table) == ("file" in table):
         raise JobError('[view] needs either sql = "SELECT ..." or file = "view.sql"')
+    view = View.sql(_view_text(table, base))
+    shape = table.get("tree")
+    if shape is None:
+        return view
+    if not isinstance(shape, list):
+        raise JobError("[view] tree: give nested lists of input names, such as [['a', 'b'], 'c']")
+    return view.with_tree(*shape)
+
+
+def _view_text(table: Mapping[str, Any], base: Path) -> str:
     if "sql" in table:
-        return View.sql(text(table, "sql", "[view]"))
+        return text(table, "sql", "[view]")
     path = base / text(table, "file", "[view]")
     try:
-        return View.sql(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise JobError(f"[view] file {path} cannot be read: {error.strerror}") from None
 

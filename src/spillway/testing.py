@@ -19,10 +19,12 @@ from spillway.model.group_set import group_set
 from spillway.state.attempt import Place
 from spillway.state.group import group_of
 from spillway.state.manifest import Manifest
-from spillway.state.operator import HASH_WIRE_COLUMN
+from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
 from spillway.state.orders import Orders, Report
 from spillway.state.step import StatefulOperator, run_step
 from spillway.state.storage import Storage
+from spillway.state.tree_operator import TreeOperator
+from spillway.state.tree_step import Delivery, TreeStep, agreed, placement_of, remove_parcels, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,43 @@ class LocalCluster:
     """Cut the input into batches of so many rows, as Spark does; None: one batch."""
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        return [self._step(one) for one in orders]
+        if isinstance(self.operator, TreeOperator):
+            return self._tree(self.operator, orders)
+        return [run_step(one, self.operator, _place(), self._batches(one)) for one in orders]
 
-    def _step(self, orders: Orders) -> Report:
-        place = Place("localhost", "local", uuid.uuid4().hex[:8])
-        batches: list[pa.RecordBatch] = []
-        if self.batch is not None:
-            groups = group_of(self.batch.column(HASH_WIRE_COLUMN).to_numpy(), self.operator.groups)
-            mine = np.array([orders.groups >> int(group) & 1 for group in groups], dtype=np.bool_)
-            table = pa.Table.from_batches([self.batch if mine.all() else self.batch.filter(pa.array(mine))])
-            batches = table.to_batches(max_chunksize=self.batch_rows)
-        return run_step(orders, self.operator, place, batches)
+    def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+        placement = placement_of(orders)
+        told = {one.processor: Delivery() for one in orders}
+        for level in range(max(tree.levels) + 1):
+            inboxes: dict[int, list[Delivery]] = {one.processor: [] for one in orders}
+            for one in orders:
+                step = TreeStep(tree, one, placement, len(orders), _place())
+                batches = self._batches(one) if level == 0 else []
+                for target, delivery in step.run(level, told[one.processor], batches).items():
+                    inboxes[target].append(Delivery.from_json(delivery.to_json()))
+            told = {processor: together(inbox) for processor, inbox in inboxes.items()}
+        try:
+            return agreed(tree, told)
+        finally:
+            remove_parcels(orders[0].state)
+
+    def _batches(self, orders: Orders) -> list[pa.RecordBatch]:
+        if self.batch is None:
+            return []
+        hashes = self.batch.column(HASH_WIRE_COLUMN).to_numpy()
+        if isinstance(self.operator, TreeOperator):
+            joins = np.array([join for join, _ in self.operator.tags])
+            first = joins[self.batch.column(TAG_COLUMN).to_numpy()] * self.operator.join_groups
+            groups = first + group_of(hashes, self.operator.join_groups)
+        else:
+            groups = group_of(hashes, self.operator.groups)
+        mine = np.array([orders.groups >> int(group) & 1 for group in groups], dtype=np.bool_)
+        table = pa.Table.from_batches([self.batch if mine.all() else self.batch.filter(pa.array(mine))])
+        return [one for one in table.to_batches(max_chunksize=self.batch_rows) if one.num_rows]
+
+
+def _place() -> Place:
+    return Place("localhost", "local", uuid.uuid4().hex[:8])
 
 
 class ListSink:
@@ -110,10 +138,11 @@ class ScriptedSpills:
         resident_bytes: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
         spare: int = 0,  # noqa: ARG002
         postponed: frozenset[int] = frozenset(),  # noqa: ARG002
+        fixed: int = 0,
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
-        fixed = manifest.unfinished_groups | manifest.suspended
+        fixed |= manifest.unfinished_groups | manifest.suspended
         mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 

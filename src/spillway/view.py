@@ -8,6 +8,7 @@ object.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from spillway.errors import ViewError
 
@@ -29,11 +30,17 @@ class View:
     tables: tuple[JoinedTable, ...] = ()
     conditions: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
+    tree: tuple[Any, ...] | None = None
+    """The joins to use, as nested tuples of input names; None: planned."""
 
     @classmethod
     def sql(cls, text: str) -> View:
         """The view that the SQL `SELECT` in `text` describes."""
         return cls(query=text)
+
+    def with_tree(self, *parts: Any) -> View:
+        """Join in this order: `with_tree(("a", "b", "c"), "d")` joins a, b and c, and the result with d."""
+        return replace(self, tree=_frozen(parts))
 
     @classmethod
     def of(cls, table: str) -> View:
@@ -73,6 +80,15 @@ class View:
                 f"{method}() needs a view started with View.of(...); this one is SQL: {self.query}"
             )
         return self
+
+
+def _frozen(part: Any) -> Any:
+    """Lists as tuples, at any depth."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, list | tuple):
+        return tuple(_frozen(one) for one in part)
+    raise ViewError(f"tree: {part!r} is neither the name of an input nor a list of parts")
 
 
 def _join_clause(table: JoinedTable) -> str:

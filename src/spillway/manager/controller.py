@@ -33,10 +33,18 @@ from spillway.state.run import Run
 
 
 class Controller:
-    def __init__(self, config: EngineConfig, *, waits: bool, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        *,
+        waits: bool,
+        clock: Callable[[], float],
+        heights: Sequence[int] = (),
+    ) -> None:
+        """`heights` says of each group how many joins are between it and the results, in a tree."""
         self._config = config
         self._clock = clock
-        self.spill = SpillManager(config.budgets, config.spill, config.spill_share)
+        self.spill = SpillManager(config.budgets, config.spill, config.spill_share, heights=heights)
         self.rotation: RotationManager | None = None
         if (config.rotation or waits) and config.budgets is not None:
             gap = config.rotation_gap_seconds
@@ -78,9 +86,14 @@ class Controller:
             quotas=quotas(snapshot, self.statistics.arrived_rows(), self._config.buffer_bytes),
         )
 
-    def cleaning(self, manifest: Manifest) -> Change:
-        """An epoch that only cleans up changes nothing; what was loaded for moves stays."""
+    def cleaning(self, manifest: Manifest, cleaned: GroupSet, growing: GroupSet) -> Change:
+        """An epoch that only cleans up changes nothing, unless joins above grow by it."""
+        spills: list[Spill] = []
+        if growing:
+            resident = self.statistics.resident_bytes
+            spills = self.spill.decide(manifest, resident, self.relocation.moving, fixed=cleaned)
         return Change(
+            spills=tuple(spills),
             placement=manifest.placement,
             processors=manifest.processor_count,
             incoming=self._incoming(manifest, RelocationStep()),

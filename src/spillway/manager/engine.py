@@ -30,6 +30,7 @@ from spillway.state.manifest_log import ManifestLog
 from spillway.state.orders import CleanupBatch, Orders, Report
 from spillway.state.step import StatefulOperator
 from spillway.state.storage import Storage
+from spillway.state.tree_operator import TreeOperator
 
 Files = tuple[tuple[str, int, int], ...]
 Execute = Callable[[Sequence[Orders]], Sequence[Report]]
@@ -83,7 +84,7 @@ class Engine:
         self._log = ManifestLog(storage)
         self._waits = operator.waiting_time is not None
         """Whether rows wait for the watermark and need all rows before them: no group is ever split."""
-        self.controller = Controller(config, waits=self._waits, clock=clock)
+        self.controller = Controller(config, waits=self._waits, clock=clock, heights=_heights(operator))
         self._make = OrderMaker(config, operator, storage.root, sink.staging, self._log.token)
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
@@ -94,7 +95,8 @@ class Engine:
 
     def _recover(self) -> Manifest:
         config = self.config
-        placement = distributed(config.distribution, config.groups, config.processors)
+        joins = len(self.operator.joins) if isinstance(self.operator, TreeOperator) else 1
+        placement = distributed(config.distribution, config.groups, config.processors) * joins
         manifest = self._log.load(placement)
         if manifest.sequence >= 0:
             self._committed_placement = manifest.placement
@@ -188,8 +190,13 @@ class Engine:
             return Expiry(self.operator.windows, earliest_to_come(self.manifest, suspended))
         unfinished = self.manifest.unfinished_groups
         keep = self.manifest.spilled_groups | self.manifest.waiting_groups
-        keep = all_groups(self.config.groups) if unfinished else keep
+        keep |= self._to_come()
+        keep = all_groups(self.operator.groups) if unfinished else keep
         return Expiry(self.operator.windows, self.manifest.watermark, keep)
+
+    def _to_come(self) -> GroupSet:
+        """Groups of joins that may still get old rows: below them results are missing, or rows wait."""
+        return self.operator.above(self.manifest.split_groups | self.manifest.waiting_groups)
 
     def _fitting(self) -> GroupSet:
         budgets = self.config.budgets
@@ -212,8 +219,11 @@ class Engine:
         clean = cleaning is not Cleaning.NONE
         forced, ending = ending and not self.has_pending, ending and self._waits
         started, wall = time.perf_counter(), time.time()
+        batches = self._batches(cleaning) if clean else None
+        cleaned = union(batch.cursor.groups for batch in batches or ())
+        growing = self.operator.above(cleaned)
         change = (
-            self.controller.cleaning(self.manifest)
+            self.controller.cleaning(self.manifest, cleaned, growing)
             if clean
             else self.controller.decide(self.manifest, forced=forced)
         )
@@ -225,7 +235,7 @@ class Engine:
             before,
             change,
             expiry,
-            self._batches(cleaning) if clean else None,
+            batches,
             free=self._free,
             ending=ending,
         )
@@ -238,7 +248,7 @@ class Engine:
                 f"expected one of each of {change.processors}"
             )
         executed = time.perf_counter()
-        run = EpochRun(orders[0].sequence, self._log.token, batch_id, change, clean, ending)
+        run = EpochRun(orders[0].sequence, self._log.token, batch_id, change, clean, growing, ending)
         placement = None if before.placement == self._committed_placement else before.placement
         record = epoch_record(run, before, self.operator.windows, reports, placement)
         if not clean:
@@ -282,6 +292,7 @@ class Engine:
         busy = union(
             (record.spilled, group_set(record.grown), manifest.split_groups, manifest.waiting_groups)
         )
+        busy |= self._to_come()
         groups = manifest.groups
         whole = group_set(g for g, state in groups.items() if len(state.ended) == 1 and not state.rows)
         return expired_slices(tuple(manifest.runs.values()), expiry, whole & ~busy)
@@ -291,13 +302,38 @@ class Engine:
         if cleaning is Cleaning.BEGUN:
             return batches
         wanted = self._lagging() if cleaning is Cleaning.LAGGING else self.manifest.split_groups
-        wanted &= ~union(batch.cursor.groups for batch in batches)
+        wanted = self._next_to_clean(wanted, union(batch.cursor.groups for batch in batches))
         back = 0 if cleaning is Cleaning.ALL else self._fitting() & wanted
         stay = 0 if cleaning is Cleaning.FITTING else wanted & ~back
         budgets = self.config.budgets
         batch_bytes = None if budgets is None else min(budget.cleanup_bytes for budget in budgets.each)
-        return [
-            *batches,
-            *new_batches(self.manifest, back, batch_bytes, restore=True),
-            *new_batches(self.manifest, stay, batch_bytes, restore=False),
-        ]
+        for join in self._joins():
+            batches += new_batches(self.manifest, back & join, batch_bytes, restore=True)
+            batches += new_batches(self.manifest, stay & join, batch_bytes, restore=False)
+        return batches
+
+    def _joins(self) -> list[GroupSet]:
+        """The groups of each join."""
+        operator = self.operator
+        if not isinstance(operator, TreeOperator):
+            return [all_groups(operator.groups)]
+        return [operator.groups_of(join) for join in range(len(operator.joins))]
+
+    def _next_to_clean(self, wanted: GroupSet, begun: GroupSet) -> GroupSet:
+        """Of the groups that miss results, those to begin with now.
+
+        In a tree from below: a join whose groups are cleaned up must get no rows meanwhile, and one that will
+        get rows anyway is better left until it has them.
+        """
+        wanted &= ~begun
+        if begun:
+            return wanted & union(join for join in self._joins() if join & begun)
+        lowest = wanted & ~self.operator.above(wanted)
+        complete = lowest & ~self._to_come()
+        return complete or lowest
+
+
+def _heights(operator: StatefulOperator) -> tuple[int, ...]:
+    if not isinstance(operator, TreeOperator):
+        return ()
+    return tuple(height for height in operator.heights for _ in range(operator.join_groups))

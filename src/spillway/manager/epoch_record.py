@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spillway.manager.change import Change
-from spillway.model.group_set import union
+from spillway.model.group_set import GroupSet, union
 from spillway.model.window import Window
 from spillway.state.expiry import advanced, youngest
 from spillway.state.manifest import Counters, EpochRecord, Manifest
-from spillway.state.orders import Report, grown
+from spillway.state.orders import Report, grown, lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class EpochRun:
     change: Change
     clean: bool
     """Whether it produced missing results and took no input."""
+    growing: GroupSet
+    """Groups that get rows in an epoch that produces missing results: of joins above those."""
     ending: bool
     """Whether the input had ended, so that all rows are final."""
 
@@ -57,7 +59,12 @@ def epoch_record(
         processors=run.change.processors,
         spilled=run.change.spilled,
         suspended=run.change.suspended(manifest.suspended),
-        grown={} if run.clean else grown(reports),
+        grown={
+            group: counts
+            for group, counts in grown(reports).items()
+            if not run.clean or run.growing >> group & 1
+        },
+        lineage=lineage(reports),
         cursors=tuple(cursor for report in reports for cursor in report.cursors)
         if run.clean
         else manifest.cursors,

@@ -7,7 +7,7 @@ from spillway.manager.change import Change
 from spillway.manager.cleanup import shared_out
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.pending_queue import narrowed
-from spillway.model.group_set import GroupSet, placed_on
+from spillway.model.group_set import GroupSet, placed_on, union
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.compaction import CompactionLimits, choose_merges, superseded
 from spillway.state.expiry import Expiry
@@ -38,6 +38,7 @@ class OrderMaker:
     ) -> list[Orders]:
         """One for each processor; `batches` in a clean-up epoch; `free` are groups that were cleaned up."""
         suspended = change.suspended(manifest.suspended)
+        cleaned = union(batch.cursor.groups for batch in batches or ())
         shares = shared_out(batches or (), change.processors)
         runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
         orders = []
@@ -72,6 +73,7 @@ class OrderMaker:
                     ending=ending,
                     incoming=change.incoming.get(processor, ()),
                     row_seconds=self.config.emulation.seconds_per_row(processor),
+                    cleaned=cleaned,
                 )
             )
         return orders

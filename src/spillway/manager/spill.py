@@ -5,7 +5,7 @@ the generations of the chosen groups: the next manifest record says so, and the 
 Nothing is written; the rows are durable since the epoch that probed them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -35,6 +35,8 @@ class SpillManager:
     budgets: Budgets | None
     policy: str = "least-productive"
     share: float = 0.3
+    heights: Sequence[int] = ()
+    """Per group of a tree, how many joins are between it and the results of the view."""
     random: Random = field(default_factory=lambda: Random(0))  # noqa: S311 - victims, not secrets
     _recent: dict[int, float] = field(default_factory=dict)
 
@@ -50,9 +52,11 @@ class SpillManager:
         resident_bytes: Mapping[int, int],
         spare: GroupSet = 0,
         postponed: frozenset[int] = frozenset(),
+        fixed: GroupSet = 0,
     ) -> list[Spill]:
         """The spills that the next epoch begins with; groups of `spare` only if the others do not suffice.
 
+        Groups that are `fixed` stay: they are being cleaned up.
         Processors that are `postponed` need not spill: groups that are about to leave them relieve them.
         """
         if self.budgets is None:
@@ -60,7 +64,7 @@ class SpillManager:
         spills = []
         for processor in sorted(set(manifest.placement) - postponed):
             budget = self.budgets.of(processor)
-            groups = self._statistics(manifest, processor)
+            groups = self._statistics(manifest, processor, fixed)
             known = sum(one.bytes for one in groups)
             resident = max(resident_bytes.get(processor, 0), known)
             if resident <= budget.state_bytes or not groups:
@@ -80,9 +84,9 @@ class SpillManager:
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))
         return spills
 
-    def _statistics(self, manifest: Manifest, processor: int) -> tuple[GroupStatistics, ...]:
+    def _statistics(self, manifest: Manifest, processor: int, fixed: GroupSet) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
-        fixed = manifest.unfinished_groups | manifest.suspended
+        fixed |= manifest.unfinished_groups | manifest.suspended
         return tuple(
             GroupStatistics(
                 group=group,
@@ -91,6 +95,9 @@ class SpillManager:
                 age_epochs=now - state.born_epoch,
                 idle_epochs=now - state.active_epoch,
                 recent_results=self._recent.get(group, 0.0),
+                outputs=state.outputs if self.heights else state.results,
+                inter_bytes=state.inter_bytes,
+                height=self.heights[group] if self.heights else 0,
             )
             for group, state in sorted(manifest.groups.items())
             if state.rows and manifest.placement[group] == processor and not fixed >> group & 1

@@ -13,3 +13,6 @@ class Window:
     """None: rows of this input never expire."""
     lateness_us: int
     """How much older than the youngest a row may arrive."""
+    derived: bool = False
+    """Whether rows are results of another join: then the column has the watermark from which on they can meet
+    no other row, none of them is late, and they say nothing about how far their sources are."""

@@ -11,15 +11,17 @@ from collections.abc import Mapping
 from spillway.model.window import Window
 from spillway.plan.aggregate_plan import AggregatePlan
 from spillway.plan.explain_aggregate import explain_aggregate
+from spillway.plan.explain_tree import explain_tree, tree_text
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.join_plan import JoinPlan
 from spillway.plan.keys import hash_is_exact
 from spillway.plan.plan_report import InputReport, PlanReport, StageReport
 from spillway.plan.render import display
+from spillway.plan.tree_plan import TreePlan
 
 
 def explain_dict(
-    plan: JoinPlan | AggregatePlan,
+    plan: JoinPlan | TreePlan | AggregatePlan,
     *,
     processors: int,
     groups: int,
@@ -29,6 +31,8 @@ def explain_dict(
     """The plan as JSON-ready values; `key_types` and `column_types` are what Spark's analysis found."""
     if isinstance(plan, AggregatePlan):
         return explain_aggregate(plan, processors, groups, key_types)
+    if isinstance(plan, TreePlan):
+        return explain_tree(plan, processors, groups, key_types)
     types: tuple[str | None, ...] = plan.key_types if key_types is None else key_types
     known = [kind for kind in types if kind is not None]
     exact = hash_is_exact(known) if len(known) == len(types) else (False if len(types) > 1 else None)
@@ -53,7 +57,7 @@ def explain_dict(
 
 
 def explain(
-    plan: JoinPlan | AggregatePlan,
+    plan: JoinPlan | TreePlan | AggregatePlan,
     *,
     processors: int,
     groups: int,
@@ -64,6 +68,8 @@ def explain(
     report = explain_dict(
         plan, processors=processors, groups=groups, key_types=key_types, column_types=column_types
     )
+    if isinstance(plan, TreePlan):
+        return tree_text(report)
     lines = [f"View {report['fingerprint'][:12]}", f"  {report['view']}", "", report["operator"].capitalize()]
     lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in report["key"]]
     lines.append(f"  hash       {_hash_text(report['hash_exact'])}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class StateColumnReport(TypedDict):
@@ -38,6 +38,26 @@ class StageReport(TypedDict):
     work: str
 
 
+class JoinInputReport(TypedDict):
+    """One input of a join in a tree, and what the join keeps of its rows."""
+
+    name: str
+    state: list[str]
+
+
+class JoinReport(TypedDict):
+    """One join of a tree."""
+
+    name: str
+    level: int
+    key: list[KeyReport]
+    hash_exact: bool | None
+    residual: str | None
+    inputs: list[JoinInputReport]
+    lineage: list[str]
+    parent: str | None
+
+
 class OutputReport(TypedDict):
     """One column of the result."""
 
@@ -58,3 +78,5 @@ class PlanReport(TypedDict):
     residual: str | None
     outputs: list[OutputReport]
     stages: list[StageReport]
+    joins: NotRequired[list[JoinReport]]
+    """Of a tree."""

@@ -1,12 +1,13 @@
 """The view graph: inputs are nodes, equi-join conditions are edges, and the key is what connects all of them.
 
 Equality is transitive, so the terms of all edges fall into classes of equal value. A class with a term of
-every input is one part of the key of an m-way join; every other equality becomes a residual predicate. Known
-limit: a view without a class over all inputs needs a tree of joins, which is refused.
+every input is one part of the key of an m-way join; every other equality becomes a residual predicate. A view
+without a class over all inputs needs a tree of joins (`tree_planner`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -34,31 +35,52 @@ class SharedKey:
     residual: tuple[exp.Expr, ...]
 
 
-def shared_key(predicates: Predicates, scope: Scope) -> SharedKey:
-    """The key over all inputs; a view that has none is refused with the conditions that stand in the way."""
-    equalities = predicates.equalities
-    parts: list[KeyPart] = []
-    filters: list[Term] = []
-    residual: list[exp.Expr] = []
-    for members in equality_classes(equalities):
-        first: dict[int, Term] = {}
-        extra: list[Term] = []
+@dataclass(frozen=True, slots=True)
+class KeyClass:
+    """Terms of equal value: one for each input that has any, and the equalities that say so."""
+
+    terms: Mapping[int, exp.Expr]
+    equalities: tuple[Equality, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewGraph:
+    """The classes of all equi-join conditions, and what they ask of single inputs."""
+
+    classes: tuple[KeyClass, ...]
+    filters: tuple[tuple[int, Term], ...]
+    """The class of each, and the filter: two terms of one input in one class must equal each other."""
+
+
+def view_graph(predicates: Predicates) -> ViewGraph:
+    classes: list[KeyClass] = []
+    filters: list[tuple[int, Term]] = []
+    for members in equality_classes(predicates.equalities):
+        first: dict[int, exp.Expr] = {}
         for term in (side for equality in members for side in (equality.left, equality.right)):
-            if term.input not in first:
-                first[term.input] = term
-            elif label(term.node) != label(first[term.input].node):
-                extra.append(term)
-        if len(first) < len(scope.inputs):
-            residual += [equality.node for equality in members]
-            continue
-        parts.append(KeyPart(tuple(first[index].node for index in range(len(scope.inputs))), tuple(members)))
-        # Two terms of one input in one class must equal each other: a filter on that input alone.
-        filters += [
-            Term(t.input, exp.EQ(this=first[t.input].node.copy(), expression=t.node.copy())) for t in extra
-        ]
-    if not parts:
-        raise _no_shared_key(predicates, scope)
-    return SharedKey(tuple(parts), tuple(filters), tuple(residual))
+            known = first.setdefault(term.input, term.node)
+            if label(term.node) != label(known):
+                equal = exp.EQ(this=known.copy(), expression=term.node.copy())
+                filters.append((len(classes), Term(term.input, equal)))
+        classes.append(KeyClass(first, tuple(members)))
+    return ViewGraph(tuple(classes), tuple(filters))
+
+
+def shared_key(graph: ViewGraph, inputs: int) -> SharedKey | None:
+    """The key over all inputs; None if there is none."""
+    whole = [number for number, one in enumerate(graph.classes) if len(one.terms) == inputs]
+    if not whole:
+        return None
+    parts = tuple(
+        KeyPart(tuple(one.terms[index] for index in range(inputs)), one.equalities)
+        for one in (graph.classes[number] for number in whole)
+    )
+    others = (one for number, one in enumerate(graph.classes) if number not in whole)
+    return SharedKey(
+        parts,
+        tuple(term for number, term in graph.filters if number in whole),
+        tuple(equality.node for one in others for equality in one.equalities),
+    )
 
 
 def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
@@ -79,26 +101,18 @@ def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
     return [members for _, members in classes]
 
 
-def _no_shared_key(predicates: Predicates, scope: Scope) -> ViewError:
-    equalities = predicates.equalities
-    reached = _reachable(equalities)
+def check_connected(predicates: Predicates, scope: Scope) -> None:
+    """Refuse a view of which some inputs have no equi-join with the others."""
+    reached = _reachable(predicates.equalities)
     apart = [one.alias for index, one in enumerate(scope.inputs) if index not in reached]
-    if apart:
-        near = [one.alias for index, one in enumerate(scope.inputs) if index in reached]
-        tried = [
-            node for node in predicates.residual if any(c.table in apart for c in node.find_all(exp.Column))
-        ]
-        found = f"; {label(tried[0])} is not one" if tried else ""
-        return ViewError(
-            f"the view needs an equi-join between {', '.join(near)} and {', '.join(apart)}{found}: "
-            f"add a condition such as {near[0]}.key = {apart[0]}.key"
-        )
-    first = equalities[0]
-    kin = next(members for members in equality_classes(equalities) if first in members)
-    tree = next(equality for equality in equalities if equality not in kin)
-    return ViewError(
-        f"join trees are not supported yet: {label(first.node)} and {label(tree.node)} join on different "
-        "keys; all inputs must share one key"
+    if not apart:
+        return
+    near = [one.alias for index, one in enumerate(scope.inputs) if index in reached]
+    tried = [node for node in predicates.residual if any(c.table in apart for c in node.find_all(exp.Column))]
+    found = f"; {label(tried[0])} is not one" if tried else ""
+    raise ViewError(
+        f"the view needs an equi-join between {', '.join(near)} and {', '.join(apart)}{found}: "
+        f"add a condition such as {near[0]}.key = {apart[0]}.key"
     )
 
 

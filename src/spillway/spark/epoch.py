@@ -11,18 +11,28 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spillway.model.group_set import members
 from spillway.spark.anchor import Anchor
 from spillway.spark.anchors import Anchors
-from spillway.spark.processor import COMMIT_SCHEMA, by_partition
+from spillway.spark.processor import COMMIT_SCHEMA, by_level, by_partition
 from spillway.state.group import GROUP_SQL
-from spillway.state.operator import HASH_WIRE_COLUMN
+from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
 from spillway.state.orders import Orders, Report
 from spillway.state.step import StatefulOperator
+from spillway.state.tree_operator import TreeOperator
+from spillway.state.tree_step import (
+    Delivery,
+    TornEpochError,
+    agreed,
+    fused_levels,
+    placement_of,
+    remove_parcels,
+)
 
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_BATCH_BYTES = 64 << 20
 """A larger bound needs no setting: Spark ends a batch after so many rows in any case."""
+TREE_ATTEMPTS = 4
+"""How often an epoch of a tree is run at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +46,46 @@ class SparkEpoch:
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         with self._bounded_batches(orders[0].limits.round_bytes):
+            if isinstance(self.operator, TreeOperator):
+                return self._tree(self.operator, orders)
             return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
 
     def job(self, orders: Sequence[Orders]) -> DataFrame:
         """The epoch as a plan: one partition per processor in, one commit row of each out."""
         anchor = self.anchors.of(len(orders))
         frame = self._direct(orders) if anchor is None else self._anchored(anchor, orders)
-        return frame.mapInArrow(by_partition(orders, self.operator), COMMIT_SCHEMA)
+        operator = self.operator
+        if not isinstance(operator, TreeOperator):
+            return frame.mapInArrow(by_partition(orders, operator), COMMIT_SCHEMA)
+        first, *later = fused_levels(orders, operator)
+        frame = frame.mapInArrow(by_level(orders, operator, first), COMMIT_SCHEMA)
+        for levels in later:
+            frame = self._delivered(frame, anchor, len(orders))
+            frame = frame.mapInArrow(by_level(orders, operator, levels), COMMIT_SCHEMA)
+        return frame
+
+    def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+        """An epoch whose parts rest on different attempts of one part has not happened; it is run again."""
+        try:
+            for _ in range(TREE_ATTEMPTS - 1):
+                try:
+                    return self._attempt(tree, orders)
+                except TornEpochError:
+                    continue
+            return self._attempt(tree, orders)
+        finally:
+            remove_parcels(orders[0].state)
+
+    def _attempt(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+        rows = self.job(orders).collect()
+        return agreed(tree, {row["processor"]: Delivery.from_json(row["report"]) for row in rows})
+
+    def _delivered(self, frame: DataFrame, anchor: Anchor | None, processors: int) -> DataFrame:
+        """Each delivery at the processor that it is for."""
+        if anchor is None:
+            return frame.repartitionById(processors, F.col("processor"))
+        labels = ",".join(map(str, anchor.labels))
+        return anchor.attach(frame, F.expr(f"element_at(array({labels}), processor + 1)"))
 
     @contextmanager
     def _bounded_batches(self, size: int) -> Iterator[None]:
@@ -70,22 +113,21 @@ class SparkEpoch:
         if self.batch is None:
             return self.spark.range(0, processors, 1, processors).where("id < 0")
         # To coalesce the scans to one wave of tasks first made a run a fifth slower (two pairs of runs).
-        return self.batch.repartitionById(processors, self._route(_placement(orders)))
+        return self.batch.repartitionById(processors, self._route(placement_of(orders)))
 
     def _anchored(self, anchor: Anchor, orders: Sequence[Orders]) -> DataFrame:
         if self.batch is None:
             return anchor.no_rows()
-        targets = tuple(anchor.labels[processor] for processor in _placement(orders))
+        targets = tuple(anchor.labels[processor] for processor in placement_of(orders))
         return anchor.attach(self.batch, self._route(targets))
 
     def _route(self, targets: tuple[int, ...]) -> Column:
-        group = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=len(targets))
         if len(set(targets)) == 1:
             return F.lit(targets[0])
+        group = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=len(targets))
+        if isinstance(self.operator, TreeOperator):
+            groups = self.operator.join_groups
+            first = ",".join(str(join * groups) for join, _ in self.operator.tags)
+            local = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=groups)
+            group = f"element_at(array({first}), {TAG_COLUMN} + 1) + {local}"
         return F.expr(f"element_at(array({','.join(map(str, targets))}), {group} + 1)")
-
-
-def _placement(orders: Sequence[Orders]) -> tuple[int, ...]:
-    """The processor of each group."""
-    owners = {group: one.processor for one in orders for group in members(one.groups)}
-    return tuple(owners[group] for group in range(len(owners)))

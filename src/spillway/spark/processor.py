@@ -14,9 +14,13 @@ import pandas  # noqa: F401 - Arrow imports it with the first array: half a seco
 import pyarrow as pa
 from pyspark import TaskContext
 
+from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.attempt import Place
+from spillway.state.operator import JoinOperator
 from spillway.state.orders import Orders
-from spillway.state.step import StatefulOperator, run_step
+from spillway.state.step import run_step
+from spillway.state.tree_operator import TreeOperator
+from spillway.state.tree_step import Delivery, TreeStep, placement_of, together
 
 COMMIT_SCHEMA = "processor int, report string"
 _COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
@@ -24,7 +28,9 @@ _COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
 Batches = Iterator[pa.RecordBatch]
 
 
-def by_partition(orders: Sequence[Orders], operator: StatefulOperator) -> Callable[[Batches], Batches]:
+def by_partition(
+    orders: Sequence[Orders], operator: JoinOperator | AggregateOperator
+) -> Callable[[Batches], Batches]:
     """For `mapInArrow`, where the number of the partition is the number of the processor."""
 
     def task(batches: Batches) -> Batches:
@@ -35,11 +41,46 @@ def by_partition(orders: Sequence[Orders], operator: StatefulOperator) -> Callab
     return task
 
 
+def by_level(
+    orders: Sequence[Orders], tree: TreeOperator, levels: Sequence[int]
+) -> Callable[[Batches], Batches]:
+    """The same for some levels of a tree: rows or deliveries in, deliveries out, by target."""
+    placement = placement_of(orders)
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        mine = orders[context.partitionId()]
+        step = TreeStep(tree, mine, placement, len(orders), _here())
+        told = Delivery() if levels[0] == 0 else together(_deliveries(batches))
+        sent = step.run(levels[0], told, batches)
+        for level in levels[1:]:  # all that was sent is for here
+            sent = step.run(level, sent[mine.processor], ())
+        for _ in batches:
+            pass
+        targets = sorted(sent) if levels[-1] < max(tree.levels) else [mine.processor]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(targets, pa.int32()), pa.array([sent[target].to_json() for target in targets])],
+            schema=_COMMIT_ARROW,
+        )
+
+    return task
+
+
+def _deliveries(batches: Batches) -> Iterator[Delivery]:
+    for batch in batches:
+        for text in batch.column("report").to_pylist():
+            yield Delivery.from_json(text)
+
+
+def _here() -> Place:
+    return Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
+
+
 def _commit_row(
-    orders: Orders, operator: StatefulOperator, batches: Iterable[pa.RecordBatch]
+    orders: Orders, operator: JoinOperator | AggregateOperator, batches: Iterable[pa.RecordBatch]
 ) -> pa.RecordBatch:
-    place = Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
-    report = run_step(orders, operator, place, batches)
+    report = run_step(orders, operator, _here(), batches)
     for _ in batches:  # Spark reuses only a worker that has read its input to the end
         pass
     return pa.RecordBatch.from_arrays(

@@ -113,8 +113,12 @@ class Query:
 
         A query that has stopped produces nothing any more: start it again, or use `Session.cleanup_job`.
         """
-        while self._engine.has_cleanup and not self._stopping.is_set():
-            self._clean_once(Cleaning.ALL)
+        engine = self._engine
+        while engine.has_cleanup and not self._stopping.is_set():
+            if engine.has_pending and not engine.has_begun_cleanup:
+                self._run_epoch(None, None)  # a tree: what a lower join missed is input of the next
+            else:
+                self._clean_once(Cleaning.ALL)
 
     def rebalance(self) -> list[str]:
         """Spread the groups evenly over the processors, from the next epoch on; the refusals, if any."""
@@ -191,9 +195,12 @@ class Query:
             if self._stopping.is_set():
                 self._stream.stop()
             self._stream.awaitTermination()
+        engine = self._engine
         if self._clean_at_end:
             self._drain(ending=True)
-            self.cleanup()
+            while (engine.has_cleanup or engine.has_pending) and not self._stopping.is_set():
+                self.cleanup()
+                self._drain(ending=True)
 
     def _end(self) -> None:
         self._seconds = time.perf_counter() - self._started

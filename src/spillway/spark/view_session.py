@@ -10,7 +10,7 @@ the key types, the checkpoint's identity, the sink.
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +32,7 @@ from spillway.manager.engine_config import Emulation, EngineConfig
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.tier_directory import TierDirectory, choose_directory
 from spillway.plan.planner import Plan, plan_view
+from spillway.policy.spill import default_spill
 from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch
@@ -42,6 +43,8 @@ from spillway.spark.sinks.committer import SinkCommitter
 from spillway.spark.sources import columns_of, open_source
 from spillway.spark.wire import Wire, bind
 from spillway.state.orders import Limits
+from spillway.state.step import with_schema
+from spillway.state.tree_operator import TreeOperator
 from spillway.view import View
 
 SourceLike = DataFrame | SourceSpec
@@ -158,7 +161,7 @@ class Session:
             opened.tier.claim()
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
-            operator = replace(wire.operator, result_schema=schema)
+            operator = with_schema(wire.operator, schema)
             engine = Engine(
                 EngineConfig(
                     processors=config.processors,
@@ -167,7 +170,7 @@ class Session:
                     limits=Limits(rows=config.epoch_rows, results=config.epoch_results),
                     budget=None if config.memory_bytes is None else Budget(config.memory_bytes),
                     own_budgets=tuple(Budget(size) for size in config.memory_each),
-                    spill=config.spill,
+                    spill=config.spill or default_spill(tree=isinstance(operator, TreeOperator)),
                     spill_share=config.spill_share,
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,

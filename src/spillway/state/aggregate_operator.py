@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from spillway.model.group_set import GroupSet
 from spillway.model.statistic import Statistic, kept_range_us, kept_rows
 from spillway.model.window import Window
 from spillway.plan.expression import Expression
@@ -53,3 +54,7 @@ class AggregateOperator:
         if range_us is None:
             return None
         return NEVER if earliest is None else earliest - range_us
+
+    def above(self, groups: GroupSet) -> GroupSet:  # noqa: ARG002 - nothing is above it
+        """Groups that may still get rows from missing results of these."""
+        return 0

@@ -126,7 +126,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         sequence = self.orders.sequence
         _, image = self._write_run(label, 0, kept, sequence, sequence)
         self.state[0] = [*self.state[0], image]
-        self._note_grown(kept)
+        self._note_grown(0, kept)
 
     def _tail(self, delta: Segment) -> Segment:
         """The state rows of the keys of the delta, as far as its frames may reach them."""

@@ -16,14 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.model.group_set import GroupSet
+from spillway.plan.expression import ColumnRef
+from spillway.state.exchange import ExchangeWriter, Outlet
 from spillway.state.expiry import Expiry
 from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Held, Intake
-from spillway.state.memory_tier import MemoryTier
-from spillway.state.operator import Operator
+from spillway.state.memory_tier import MemoryTier, sibling_bytes
+from spillway.state.operator import JoinOperator, Operator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import PendingWriter
-from spillway.state.results import ResultWriter
+from spillway.state.results import ResultWriter, Writer
 from spillway.state.run import EventTimes, Run, write_run
 from spillway.state.segment import Segment, merge
 from spillway.state.storage import Storage
@@ -45,9 +47,11 @@ class Attempt(Generic[OperatorT]):
     orders: Orders
     operator: OperatorT
     place: Place
+    outlet: Outlet | None = None
+    """Where results go that are not those of the view."""
     storage: Storage = field(init=False)
     tier: MemoryTier = field(init=False)
-    writer: ResultWriter = field(init=False)
+    writer: Writer = field(init=False)
     state: list[list[Segment]] = field(init=False)
     """Old state per input, oldest segment first."""
     group_rows: Int64Array = field(init=False)
@@ -59,18 +63,24 @@ class Attempt(Generic[OperatorT]):
     replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
     loaded_bytes: int = 0
     peak_bytes: int = 0
+    others_bytes: int = 0
+    """What other joins of the same tree have in memory on this processor."""
     allocated_before: int = 0
     """What Arrow had allocated before this step."""
     held_bytes: int = 0
     """The batch that arrived last, which Arrow did not allocate."""
     seconds: dict[str, float] = field(default_factory=dict)
+    held_rows: dict[int, Int64Array] = field(default_factory=dict)
+    """Per join below, rows that became state here, by the group that they came through."""
+    held_row_bytes: dict[int, np.typing.NDArray[np.float64]] = field(default_factory=dict)
 
     def _prepare(self) -> None:
         orders, operator = self.orders, self.operator
         self.allocated_before = pa.total_allocated_bytes()
         self.storage = Storage(orders.state)
         self.tier = MemoryTier(orders.tier, operator.groups)
-        self.writer = ResultWriter(operator, orders.staging, self._name("parquet"), orders.result_compression)
+        self.writer = self._results()
+        self.others_bytes = sibling_bytes(orders.tier) if orders.shared_tier else 0
         self.group_rows = np.zeros(operator.groups, dtype=np.int64)
         self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
         self.expiry = Expiry(operator.windows, orders.watermark, orders.keep)
@@ -83,6 +93,13 @@ class Attempt(Generic[OperatorT]):
         if orders.free:
             with Clock(self.seconds, "free"):
                 self.tier.free(orders.free)
+
+    def _results(self) -> Writer:
+        orders, operator = self.orders, self.operator
+        if self.outlet is not None:
+            assert isinstance(operator, JoinOperator)
+            return ExchangeWriter(operator, self.outlet, self._name("out"))
+        return ResultWriter(operator, orders.staging, self._name("parquet"), orders.result_compression)
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
         """The report of an epoch that took in input."""
@@ -103,6 +120,7 @@ class Attempt(Generic[OperatorT]):
     def _report(self, busy: float, files: tuple[tuple[str, int, int], ...]) -> Report:
         self._settle()
         return Report(
+            lineage=self._lineage(),
             processor=self.orders.processor,
             host=self.place.host,
             executor=self.place.executor,
@@ -122,6 +140,18 @@ class Attempt(Generic[OperatorT]):
             peak_bytes=self.peak_bytes,
         )
 
+    def _lineage(self) -> dict[int, tuple[int, int, int]]:
+        """Per group of joins below: results that came through it, and rows and bytes held here."""
+        found: dict[int, tuple[int, int, int]] = {}
+        groups = self.operator.groups
+        for join in sorted(set(self.writer.lineage_results) | set(self.held_rows)):
+            none = np.zeros(groups, dtype=np.int64)
+            results = self.writer.lineage_results.get(join, none)
+            rows, sizes = self.held_rows.get(join, none), self.held_row_bytes.get(join, none)
+            for group in np.flatnonzero(results + rows):
+                found[join * groups + int(group)] = (int(results[group]), int(rows[group]), int(sizes[group]))
+        return found
+
     def _receive_groups(self) -> None:
         """Load what is about to move here; a part of it may be there already."""
         with Clock(self.seconds, "receive groups"):
@@ -137,7 +167,8 @@ class Attempt(Generic[OperatorT]):
     def _sample(self, images: int | None = None) -> None:
         """Note the memory of now: images, the arriving batch, and what Arrow has allocated besides."""
         allocated = pa.total_allocated_bytes() - self.allocated_before
-        now = (self.tier.resident_bytes() if images is None else images) + self.held_bytes + allocated
+        resident = self.tier.resident_bytes() if images is None else images
+        now = self.others_bytes + resident + self.held_bytes + allocated
         self.peak_bytes = max(self.peak_bytes, now)
 
     def _open(self) -> None:
@@ -200,15 +231,22 @@ class Attempt(Generic[OperatorT]):
             self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
         return left
 
-    def _note_grown(self, rows: Segment) -> None:
-        """Count rows that became state."""
+    def _note_grown(self, number: int, rows: Segment) -> None:
+        """Count rows of an input that became state."""
         counts = np.diff(cut(rows.hashes, self.operator.groups))
         self.group_rows += counts
         self.group_bytes += counts * (rows.nbytes / rows.rows)
+        for join, ref in lineage_of(self.operator, number):
+            groups = rows.columns.column(ref.column).to_numpy()
+            held = np.bincount(groups, minlength=self.operator.groups)
+            none = np.zeros(self.operator.groups)
+            size = held * (rows.nbytes / rows.rows)
+            self.held_rows[join] = self.held_rows.get(join, none.astype(np.int64)) + held
+            self.held_row_bytes[join] = self.held_row_bytes.get(join, none) + size
 
     def _has_room(self) -> bool:
         limit = self.orders.limits.state_bytes
-        return limit >= NO_BOUND or self.tier.resident_bytes() < limit
+        return limit >= NO_BOUND or self.others_bytes + self.tier.resident_bytes() < limit
 
     def _write_run(
         self, label: str, number: int, segment: Segment, first_epoch: int, last_epoch: int
@@ -251,6 +289,12 @@ class Attempt(Generic[OperatorT]):
 
 def nonzero(counts: np.typing.NDArray[np.int64]) -> dict[int, int]:
     return {int(group): int(counts[group]) for group in np.flatnonzero(counts)}
+
+
+def lineage_of(operator: Operator, number: int) -> list[tuple[int, ColumnRef]]:
+    """The joins below an input, and its columns with their groups."""
+    lineage = operator.lineage if isinstance(operator, JoinOperator) else ()
+    return [(join, ref) for join, ref in lineage if ref.input == number]
 
 
 class Clock:

@@ -91,10 +91,14 @@ def advanced(
 
     When the input has ended all rows are final, so whatever came later with such a time would be late.
     """
-    if not windows or None in latest:
+    sources = [(time, window) for time, window in zip(latest, windows, strict=False) if not window.derived]
+    if not sources or len(latest) < len(windows):
         return watermark
-    late = [-1 if ended else window.lateness_us for window in windows]
-    reached = min(t - lateness for t, lateness in zip(latest, late, strict=True) if t is not None)
+    times = [(time, -1 if ended else window.lateness_us) for time, window in sources]
+    known = [time - lateness for time, lateness in times if time is not None]
+    if len(known) < len(sources):
+        return watermark
+    reached = min(known)
     return reached if watermark is None else max(watermark, reached)
 
 

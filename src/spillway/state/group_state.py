@@ -24,6 +24,11 @@ class GroupState:
     spilled_results: int = 0
     spilled_rows: int = 0
     """Not less than there are: rows that expire on disk are not counted one by one."""
+    outputs: int = 0
+    """In a tree: results of the view that came through the group, while this generation was there."""
+    inter_rows: int = 0
+    """In a tree: rows that came from it and that joins above keep."""
+    inter_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:
@@ -45,6 +50,15 @@ class GroupState:
             bytes=self.bytes + size,
             results=self.results + results,
             active_epoch=epoch if rows else self.active_epoch,
+        )
+
+    def traced(self, outputs: int, inter_rows: int, inter_bytes: int) -> "GroupState":
+        """The group after it took part in results of the view, and in rows that joins above keep."""
+        return replace(
+            self,
+            outputs=self.outputs + outputs,
+            inter_rows=self.inter_rows + inter_rows,
+            inter_bytes=self.inter_bytes + inter_bytes,
         )
 
     def shrunk(self, rows: int, size: int) -> "GroupState":
@@ -89,11 +103,15 @@ class GroupState:
             results=self.results + self.spilled_results,
             born_epoch=epoch + 1,
             active_epoch=self.active_epoch,
+            outputs=self.outputs,
+            inter_rows=self.inter_rows,
+            inter_bytes=self.inter_bytes,
         )
 
     def to_json(self) -> list[object]:
         counts = [self.rows, self.bytes, self.results, self.born_epoch, self.active_epoch]
-        return [list(self.ended), *counts, self.spilled_bytes, self.spilled_results, self.spilled_rows]
+        counts += [self.spilled_bytes, self.spilled_results, self.spilled_rows]
+        return [list(self.ended), *counts, self.outputs, self.inter_rows, self.inter_bytes]
 
     @staticmethod
     def from_json(fields: list[object]) -> "GroupState":

@@ -8,6 +8,7 @@ bounded memory and is probed in later epochs.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,9 @@ Deltas = list[Segment | None]
 
 PENDING_EXPANSION = 4
 """Pending files are compressed; a row is assumed to take up to this many times its share of the file."""
+
+
+_NO_ROWS = Segment(np.zeros(0, dtype=np.int64), rows_only(0))
 
 
 class Intake:
@@ -110,7 +114,7 @@ class Intake:
                 self._rest = batch.slice(fits)
                 break
         if taken:
-            for batch in pa.Table.from_batches(taken).combine_chunks().to_batches():
+            for batch in _combined(taken):
                 for of_input, rows in zip(parts, self._split(batch), strict=True):
                     of_input.append(rows)
 
@@ -135,7 +139,10 @@ class Intake:
         pieces = []
         for number, wire in enumerate(self._operator.inputs):
             rows = np.flatnonzero(tags == number)
-            if self._operator.windows:
+            if not len(rows):  # a batch of another input need not have its columns
+                pieces.append(_NO_ROWS)
+                continue
+            if self._operator.windows and not self._operator.windows[number].derived:
                 rows = self._in_time(number, rows, batch)
             rows = rows[np.argsort(hashes[rows], kind="stable")]
             columns = _columns(batch, wire)
@@ -146,8 +153,6 @@ class Intake:
 
     def _in_time(self, number: int, rows: Int64Array, batch: pa.RecordBatch) -> Int64Array:
         """The rows that are not late; also notes the youngest of them."""
-        if not len(rows):
-            return rows
         column = self._operator.windows[number].column
         slot = batch.column(self._operator.inputs[number].slots[column])
         times = slot.take(
@@ -200,6 +205,12 @@ class _Room:
         self.rows -= rows
         self.bytes -= size
         self.taken += rows
+
+
+def _combined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As few batches as there are neighbours with different columns: those of sources, and of joins below."""
+    for _, alike in groupby(batches, key=lambda batch: batch.schema):
+        yield from pa.Table.from_batches(list(alike)).combine_chunks().to_batches()
 
 
 def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:

@@ -95,6 +95,8 @@ class EpochRecord:
     """No row older than this is taken in after this epoch."""
     suspended: GroupSet = 0
     """Groups that are suspended from this epoch on."""
+    lineage: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Per group of a tree: results of the view that came through it, rows and bytes that joins above keep."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -118,6 +120,7 @@ class EpochRecord:
             "latest": list(self.latest),
             "watermark": self.watermark,
             "suspended": to_hex(self.suspended),
+            "lineage": {str(group): list(counts) for group, counts in self.lineage.items()},
         }
 
     @staticmethod
@@ -143,6 +146,7 @@ class EpochRecord:
             latest=tuple(body["latest"]),
             watermark=body["watermark"],
             suspended=from_hex(body["suspended"]),
+            lineage={int(group): (n, rows, size) for group, (n, rows, size) in body["lineage"].items()},
         )
 
 
@@ -207,6 +211,8 @@ class Manifest:
             groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).grown(
                 record.sequence, *counts
             )
+        for group, counts in record.lineage.items():
+            groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).traced(*counts)
         live = union(run.live for run in runs)
         for group, lost in record.shrunk.items():
             state = groups[group].shrunk(*lost)

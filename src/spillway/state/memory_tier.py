@@ -41,6 +41,16 @@ LEFT_SHARE = 0.1
 """What may stay in memory of all that a spill frees, in images that are too fine-grained to be punched."""
 
 
+def sibling_bytes(directory: str) -> int:
+    """The memory of the images in the directories beside this one."""
+    own = Path(directory)
+    try:
+        beside = [one for one in own.parent.iterdir() if one.is_dir() and one != own]
+    except FileNotFoundError:
+        return 0
+    return sum(MemoryTier(str(one), 1).resident_bytes() for one in beside)
+
+
 @dataclass(slots=True)
 class MemoryTier:
     """The images of one processor on this host."""

@@ -9,8 +9,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from spillway.model.group_set import GroupSet
 from spillway.model.window import Window
-from spillway.plan.expression import Expression
+from spillway.plan.expression import ColumnRef, Expression
 
 TAG_COLUMN = "t"
 HASH_WIRE_COLUMN = "h"
@@ -44,6 +45,19 @@ class Operator(Protocol):
     def waiting_time(self) -> int | None:
         """The column by whose time a row waits until the watermark has passed it; None: no row does."""
 
+    def above(self, groups: GroupSet) -> GroupSet: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Where the results of a join go that is not the root of its tree."""
+
+    operator: int
+    """The parent in the tree, and which of its inputs this is."""
+    input: int
+    hashes: int
+    """How many of the first outputs make up the hash of a row there."""
+
 
 @dataclass(frozen=True, slots=True)
 class JoinOperator:
@@ -55,6 +69,14 @@ class JoinOperator:
     result_schema: pa.Schema
     windows: tuple[Window, ...] = ()
     """One per input, or none at all."""
+    lineage: tuple[tuple[int, ColumnRef], ...] = ()
+    """Joins below in the tree, and the column with the group that a row came through."""
+    emission: Emission | None = None
+    """None: the results are those of the view."""
+
+    def above(self, groups: GroupSet) -> GroupSet:  # noqa: ARG002 - nothing is above a single join
+        """Groups that may still get rows from missing results of these."""
+        return 0
 
     @property
     def waiting_time(self) -> int | None:

@@ -92,6 +92,10 @@ class Orders:
     """Runs to have in memory at the end, `live` reduced to groups that are about to move here."""
     row_seconds: float = 0.0
     """Emulated service time: how long the processor is busy with a row at least."""
+    cleaned: GroupSet = 0
+    """All groups that this epoch cleans up, on whatever processor."""
+    shared_tier: bool = False
+    """Whether other joins have their memory tiers beside this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,9 @@ class Report:
     late_rows: int = 0
     expired_rows: dict[int, int] = field(default_factory=dict)
     expired_bytes: dict[int, int] = field(default_factory=dict)
+    lineage: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Per group of a tree, of any processor: results of the view that came through it, and rows and bytes
+    that joins above it keep since."""
 
     def to_json(self) -> str:
         return json.dumps(
@@ -159,6 +166,7 @@ class Report:
                 "late_rows": self.late_rows,
                 "expired_rows": self.expired_rows,
                 "expired_bytes": self.expired_bytes,
+                "lineage": self.lineage,
             }
         )
 
@@ -172,6 +180,7 @@ class Report:
         body["latest"] = tuple(body["latest"])
         for key in ("group_rows", "group_bytes", "group_results", "expired_rows", "expired_bytes"):
             body[key] = {int(group): count for group, count in body[key].items()}
+        body["lineage"] = {int(group): tuple(counts) for group, counts in body["lineage"].items()}
         body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
         body["cleaned"] = from_hex(body["cleaned"])
         body["restored"] = from_hex(body["restored"])
@@ -189,3 +198,13 @@ def grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
         for report in reports
         for group in sorted(set(report.group_rows) | set(report.group_results))
     }
+
+
+def lineage(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
+    """Per group of a tree, over all processors: results through it, rows and bytes held above it."""
+    total: dict[int, tuple[int, int, int]] = {}
+    for report in reports:
+        for group, counts in report.lineage.items():
+            before = total.get(group, (0, 0, 0))
+            total[group] = (before[0] + counts[0], before[1] + counts[1], before[2] + counts[2])
+    return total

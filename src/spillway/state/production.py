@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import Limits
 from spillway.state.probe import chunk, probe
-from spillway.state.results import ResultWriter, write_chunk
+from spillway.state.results import Writer, write_chunk
 from spillway.state.segment import Segment
 
 
 @dataclass(slots=True)
 class Production:
     operator: JoinOperator
-    writer: ResultWriter
+    writer: Writer
     limits: Limits
     sample: Callable[[], None]
     """Called at moments of much memory."""

@@ -5,7 +5,7 @@ nobody sees it before its epoch is committed.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,22 @@ from spillway.state.operator import JoinOperator, Operator
 from spillway.state.probe import Chunk, verify
 from spillway.state.storage import Storage
 
+Written = tuple[tuple[str, int, int], ...]
+"""Result files: name, rows, bytes."""
+
+
+class Writer(Protocol):
+    """Takes the results of an attempt."""
+
+    rows: int
+    group_results: Int64Array
+    lineage_results: dict[int, Int64Array]
+    """Per join below, results per group that they came through."""
+
+    def write_rows(self, hashes: Int64Array, outputs: Sequence[Expression], columns: Columns) -> None: ...
+
+    def close(self) -> Written: ...
+
 
 class ResultWriter:
     def __init__(self, operator: Operator, staging: str | None, name: str, compression: str) -> None:
@@ -29,16 +45,25 @@ class ResultWriter:
         self._writer: pq.ParquetWriter | None = None
         self.rows = 0
         self.group_results: Int64Array = np.zeros(operator.groups, dtype=np.int64)
+        self._lineage = operator.lineage if isinstance(operator, JoinOperator) else ()
+        self.lineage_results: dict[int, Int64Array] = {
+            join: np.zeros(operator.groups, dtype=np.int64) for join, _ in self._lineage
+        }
 
     def write_rows(self, hashes: Int64Array, outputs: Sequence[Expression], columns: Columns) -> None:
         """Write the outputs for some rows, whose columns `columns` gives; hashes count them by group."""
         self.rows += len(hashes)
         groups = group_of(hashes, self._operator.groups)
         self.group_results += np.bincount(groups, minlength=self._operator.groups)
+        for join, ref in self._lineage:
+            counts = np.bincount(columns(ref).to_numpy(), minlength=self._operator.groups)
+            self.lineage_results[join] += counts
         if self._storage is not None:
-            self._parquet(self._storage).write_batch(self._batch(len(hashes), outputs, columns))
+            schema = self._operator.result_schema
+            arrays = output_arrays(len(hashes), outputs, schema, columns)
+            self._parquet(self._storage).write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
-    def close(self) -> tuple[tuple[str, int, int], ...]:
+    def close(self) -> Written:
         """Finish the file: its name, rows and bytes, or nothing when there were no results.
 
         Results that are only counted are reported as a file of no bytes, which no sink looks for.
@@ -51,13 +76,6 @@ class ResultWriter:
         size = self._file.tell()
         self._file.close()
         return ((self._name, self.rows, size),)
-
-    def _batch(self, rows: int, outputs: Sequence[Expression], columns: Columns) -> pa.RecordBatch:
-        arrays = []
-        for value, field in zip(outputs, self._operator.result_schema, strict=True):
-            array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows)
-            arrays.append(array if array.type == field.type else array.cast(field.type))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._operator.result_schema)
 
     def _parquet(self, storage: Storage) -> pq.ParquetWriter:
         if self._writer is None:
@@ -72,7 +90,18 @@ class ResultWriter:
         return self._writer
 
 
-def write_chunk(writer: ResultWriter, operator: JoinOperator, chunk: Chunk) -> None:
+def output_arrays(
+    rows: int, outputs: Sequence[Expression], schema: pa.Schema, columns: Columns
+) -> list[pa.Array]:
+    """The values of the outputs for some rows, in the types of the schema."""
+    arrays = []
+    for value, field in zip(outputs, schema, strict=True):
+        array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows)
+        arrays.append(array if array.type == field.type else array.cast(field.type))
+    return arrays
+
+
+def write_chunk(writer: Writer, operator: JoinOperator, chunk: Chunk) -> None:
     """Write the results of a join that are really ones: keys equal, residual predicate true."""
     if chunk.combinations.collisions:
         chunk = verify(chunk, operator.key_columns)

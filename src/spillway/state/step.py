@@ -17,6 +17,7 @@ from spillway.state.aggregate_step import AggregateStep
 from spillway.state.allocator import bound_allocator, give_back
 from spillway.state.attempt import Attempt, Clock, Place
 from spillway.state.cleanup import CleanupStep
+from spillway.state.exchange import Outlet
 from spillway.state.group import present
 from spillway.state.intake import Deltas, Intake
 from spillway.state.operator import JoinOperator
@@ -24,13 +25,27 @@ from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import Pending, consume, read_pending
 from spillway.state.production import Production
 from spillway.state.segment import Segment, merge
+from spillway.state.tree_operator import TreeOperator
 
-StatefulOperator = JoinOperator | AggregateOperator
+StatefulOperator = JoinOperator | AggregateOperator | TreeOperator
+
+
+def with_schema(operator: StatefulOperator, schema: pa.Schema) -> StatefulOperator:
+    """The operator with results of this schema."""
+    if isinstance(operator, TreeOperator):
+        *others, root = operator.joins
+        return replace(operator, joins=(*others, replace(root, result_schema=schema)))
+    return replace(operator, result_schema=schema)
 
 
 def run_step(
-    orders: Orders, operator: StatefulOperator, place: Place, batches: Iterable[pa.RecordBatch]
+    orders: Orders,
+    operator: JoinOperator | AggregateOperator,
+    place: Place,
+    batches: Iterable[pa.RecordBatch],
+    outlet: Outlet | None = None,
 ) -> Report:
+    """One operator's part; with an outlet its results are input of another join."""
     started = time.perf_counter()
     round_bytes = orders.limits.round_bytes
     if round_bytes < NO_BOUND:
@@ -38,7 +53,7 @@ def run_step(
     if isinstance(operator, AggregateOperator):
         report = AggregateStep(orders, operator, place).run(batches)
     else:
-        report = _JoinStep(orders, operator, place).run(batches)
+        report = _JoinStep(orders, operator, place, outlet).run(batches)
     if round_bytes < NO_BOUND:
         give_back()
     return _served(report, orders.row_seconds, started) if orders.row_seconds else report
@@ -181,7 +196,7 @@ class _JoinStep(Attempt[JoinOperator]):
             label = f"{number}-{len(self.added):04d}"
             _, image = self._write_run(label, number, rows, sequence, sequence)
             self.state[number] = [*self.state[number][: -len(parts)], image]
-            self._note_grown(rows)
+            self._note_grown(number, rows)
             parts.clear()
 
 

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from spillway.policy.spill.at_random import at_random
+from spillway.policy.spill.bottom_up import bottom_up
+from spillway.policy.spill.global_output import global_output
+from spillway.policy.spill.global_output_cleanup import global_output_cleanup
+from spillway.policy.spill.global_output_penalty import global_output_penalty
 from spillway.policy.spill.least_productive import least_productive
 from spillway.policy.spill.least_recent import least_recent
 from spillway.policy.spill.most_productive import most_productive
@@ -18,7 +22,24 @@ SPILL_POLICIES: Mapping[str, SpillPolicy] = MappingProxyType(
         "random": at_random,
         "least-recent": least_recent,
         "recent-history": recent_history,
+        "bottom-up": bottom_up,
+        "local-output": least_productive,
+        "global-output": global_output,
+        "global-output-penalty": global_output_penalty,
+        "global-output-cleanup": global_output_cleanup,
     }
 )
 
-__all__ = ["NO_SPILL", "SPILL_POLICIES", "GroupStatistics", "SpillPolicy", "SpillSnapshot"]
+__all__ = [
+    "NO_SPILL",
+    "SPILL_POLICIES",
+    "GroupStatistics",
+    "SpillPolicy",
+    "SpillSnapshot",
+    "default_spill",
+]
+
+
+def default_spill(*, tree: bool) -> str:
+    """The policy of a run that names none."""
+    return "global-output-penalty" if tree else "least-productive"

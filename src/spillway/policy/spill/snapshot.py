@@ -18,6 +18,12 @@ class GroupStatistics:
     """Epochs since the last row came."""
     recent_results: float = 0.0
     """Results of recent epochs, older ones weighing less."""
+    outputs: int = 0
+    """Results of the view that came through the group."""
+    inter_bytes: int = 0
+    """Bytes of rows that came from it and that joins above keep."""
+    height: int = 0
+    """How many joins are between it and the results of the view."""
 
     @property
     def productivity(self) -> float:

@@ -1,0 +1,13 @@
+"""The groups first through which the fewest results of the view came, per byte of their own.
+
+For a single join it is the same as `least-productive`.
+"""
+
+from random import Random
+
+from spillway.policy.spill.snapshot import SpillSnapshot, take_until
+
+
+def global_output(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
+    order = sorted(snapshot.groups, key=lambda one: (one.outputs / max(1, one.bytes), -one.bytes, one.group))
+    return take_until(order, snapshot)

@@ -1,0 +1,365 @@
+"""Any history of a tree of joins gives the view by its definition, once, and counts lineage exactly."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillway.manager.budget import Budget
+from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine_config import EngineConfig
+from spillway.manager.journal import Journal
+from spillway.manager.relocation import RelocationLimits
+from spillway.model.group_set import all_groups
+from spillway.plan.planner import plan_view
+from spillway.plan.schema import Column
+from spillway.plan.tree_layout import KeyHash, KeyValue, LeafColumn, Symbol, leaf_symbols
+from spillway.plan.tree_plan import Below, Leaf, TreePlan
+from spillway.state.compaction import CompactionLimits
+from spillway.state.exchange import folded
+from spillway.state.group import group_of
+from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
+from spillway.state.orders import Limits
+from spillway.state.storage import Storage
+from spillway.state.tree_binding import bind_tree
+from spillway.state.tree_operator import TreeOperator
+from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps
+from spillway.view import View
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+KEYS = 3
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Row:
+    stream: int
+    id: int
+    keys: tuple[int | None, ...]
+    time: int
+    """Seconds."""
+
+
+def mixed(values: list[int], collide: int) -> np.ndarray[Any, Any]:
+    return ((np.array(values, dtype=np.int64) % collide).astype(np.uint64) * MIX).view(np.int64)
+
+
+def view_sql(history: dict[str, Any]) -> str:
+    streams = history["streams"]
+    windows = history["windows"]
+    tables = [
+        f"s{n}" + (f" [RANGE {windows[n]} SECONDS]" if windows is not None and windows[n] is not None else "")
+        for n in range(streams)
+    ]
+    items = [f"s{n}.id AS id{n}" for n in range(streams)]
+    items += [f"s{n}.k{k} AS k{n}_{k}" for n in range(streams) for k in range(KEYS)]
+    conditions = [f"s{a}.k{x} = s{b}.k{y}" for a, x, b, y in history["edges"]]
+    conditions += [f"s{a}.k{x} <= s{b}.k{y}" for a, x, b, y in history["residuals"] if a != b]
+    return f"SELECT {', '.join(items)} FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
+
+
+def expected_sql(history: dict[str, Any]) -> str:
+    """The same view in DuckDB, windows by their definition."""
+    windows = history["windows"]
+    conditions = []
+    if windows is not None:
+        youngest = f"greatest({', '.join(f's{n}.t' for n in range(history['streams']))})"
+        conditions = [
+            f"{youngest} - s{n}.t <= {reach}" for n, reach in enumerate(windows) if reach is not None
+        ]
+    plain = view_sql(history | {"windows": None})
+    return " AND ".join([plain, *conditions])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> dict[str, Any]:
+    streams = draw(st.integers(3, 6))
+    key = st.integers(0, KEYS - 1)
+    edges = [(draw(st.integers(0, stream - 1)), draw(key), stream, draw(key)) for stream in range(1, streams)]
+    pair = st.tuples(st.integers(0, streams - 1), key, st.integers(0, streams - 1), key)
+    edges += [edge for edge in draw(st.lists(pair, max_size=2)) if edge[0] != edge[2]]
+    value = st.one_of(st.none(), st.integers(0, 2), st.integers(0, 4))
+    row = st.tuples(st.integers(0, streams - 1), st.tuples(value, value, value), st.integers(0, 9))
+    epochs = draw(st.lists(st.lists(row, max_size=12), min_size=1, max_size=5))
+    windowed = draw(st.booleans())
+    reach = st.one_of(st.none(), st.integers(1, 25))
+    windows = [draw(reach) for _ in range(streams)] if windowed else None
+    return {
+        "streams": streams,
+        "edges": edges,
+        "residuals": draw(st.lists(pair, max_size=1)),
+        "windows": windows if windows and any(one is not None for one in windows) else None,
+        "epochs": epochs,
+        "groups": draw(st.sampled_from([1, 3, 5])),
+        "processors": draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)),
+        "collide": draw(st.sampled_from([3, 1000])),
+        "limits": Limits(
+            rows=draw(st.sampled_from([3, 10, 1000])),
+            results=draw(st.sampled_from([5, 50, 10_000])),
+            chunk_rows=draw(st.integers(1, 50)),
+            block_rows=draw(st.integers(1, 50)),
+        ),
+        "spills": draw(st.lists(st.integers(0, (1 << 20) - 1), max_size=10)),
+        "swaps": draw(st.one_of(st.none(), st.lists(st.integers(0, (1 << 20) - 1), max_size=6))),
+        "cleanups": draw(st.lists(st.integers(0, 3), max_size=6)),
+        "moves": draw(st.lists(st.tuples(st.integers(0, (1 << 20) - 1), st.integers(0, 2)), max_size=6)),
+        "budget": draw(st.booleans()),
+        "forget": draw(st.booleans()),
+    }
+
+
+def planned(history: dict[str, Any]) -> TreePlan | None:
+    """The plan, or None if one key joins all streams."""
+    columns = [Column("id", "bigint"), *(Column(f"k{k}", "bigint") for k in range(KEYS))]
+    lateness = 10 * SECOND if history["windows"] is not None else None
+    columns.append(Column("t", "timestamp", lateness))
+    catalog = {f"s{n}": tuple(columns) for n in range(history["streams"])}
+    plan = plan_view(View.sql(view_sql(history)), catalog)
+    return plan if isinstance(plan, TreePlan) else None
+
+
+class Wire:
+    """Makes the batches that Spark would make."""
+
+    def __init__(self, plan: TreePlan, collide: int, groups: int) -> None:
+        self.plan = plan
+        self.collide = collide
+        exact = [collide == 1000 and len(join.classes) == 1 for join in plan.joins]
+        self.symbols = [leaf_symbols(plan, exact, leaf) for leaf in range(len(plan.inputs))]
+        slots = [
+            tuple(f"s{leaf}_{number}" for number in range(len(of_leaf)))
+            for leaf, of_leaf in enumerate(self.symbols)
+        ]
+        self.operator = bind_tree(plan, exact, lambda _: pa.int64(), slots, groups)
+
+    def key(self, row: Row, key_class: int) -> int | None:
+        leaf = row.stream
+        return row.keys[self._key_number(leaf, key_class)]
+
+    def _key_number(self, leaf: int, key_class: int) -> int:
+        text = self.plan.inputs[leaf].keys[self.plan.key_classes[leaf].index(key_class)]
+        return int(text.replace("`", "").rsplit("k", 1)[1])
+
+    def joins(self, row: Row) -> bool:
+        """Spark leaves out rows with a null key, and those whose own terms of a class differ."""
+        return all(self.key(row, one) is not None for one in self.plan.key_classes[row.stream])
+
+    def value(self, row: Row, symbol: Symbol) -> int | None:
+        if isinstance(symbol, KeyHash):
+            return int(mixed([self.key(row, symbol.key_class) or 0], self.collide)[0])
+        if isinstance(symbol, KeyValue):
+            return self.key(row, symbol.key_class)
+        assert isinstance(symbol, LeafColumn)
+        text = self.plan.inputs[row.stream].columns[symbol.column].expression.replace("`", "")
+        if "unix_micros" in text:
+            return row.time * SECOND
+        name = text.rsplit(".", 1)[-1]
+        return row.id if name == "id" else row.keys[int(name[1:])]
+
+    def hash(self, row: Row) -> int:
+        join = next(one for one in self.plan.joins if Leaf(row.stream) in one.children)
+        parts = [mixed([self.key(row, key_class) or 0], self.collide) for key_class in join.classes]
+        return int(folded(parts)[0])
+
+    def batch(self, rows: list[Row]) -> pa.RecordBatch | None:
+        rows = [row for row in rows if self.joins(row)]
+        if not rows:
+            return None
+        arrays = [
+            pa.array([row.stream for row in rows], pa.int8()),
+            pa.array([self.hash(row) for row in rows], pa.int64()),
+        ]
+        names = [TAG_COLUMN, HASH_WIRE_COLUMN]
+        for leaf, symbols in enumerate(self.symbols):
+            for number, symbol in enumerate(symbols):
+                values = [self.value(row, symbol) if row.stream == leaf else None for row in rows]
+                arrays.append(pa.array(values, pa.int64()))
+                names.append(f"s{leaf}_{number}")
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+@given(histories())
+def test_every_history_of_a_tree_gives_the_view_by_definition(
+    quick_directory: Callable[[], Path], history: dict[str, Any]
+) -> None:
+    directory = quick_directory()
+    try:
+        check(history, directory)
+    finally:
+        shutil.rmtree(directory)
+
+
+def check(history: dict[str, Any], directory: Path) -> None:
+    plan = planned(history)
+    if plan is None:
+        return
+    wire = Wire(plan, history["collide"], history["groups"])
+    tree = wire.operator
+    rows: list[Row] = []
+    batches = []
+    for number, epoch in enumerate(history["epochs"]):
+        arrived = [
+            Row(stream, len(rows) + n, keys, number * 10 + second)
+            for n, (stream, keys, second) in enumerate(epoch)
+        ]
+        rows += arrived
+        batches.append([row for row in arrived if _own_terms_agree(history, plan, row)])
+    wanted = Counter(_by_definition(history, rows))
+    if sum(wanted.values()) > 3000:
+        return
+    sink = ListSink(str(directory / "staging"))
+    spills = ScriptedSpills(list(history["spills"]))
+    swaps = ScriptedSwaps(list(history["swaps"] or ()))
+    cleanups, moves = list(history["cleanups"]), list(history["moves"])
+    capped = replace(history["limits"], results=max(history["limits"].results, sum(wanted.values()) // 20))
+    sizes = [min(size, history["groups"]) for size in history["processors"]]
+    batch_id = 0
+    for restart, processors in enumerate(sizes):
+        config = EngineConfig(
+            processors=processors,
+            groups=history["groups"],
+            tier=str(directory / "tier"),
+            limits=capped,
+            compaction=CompactionLimits(fanout=3),
+            budget=Budget(16 << 20) if history["budget"] else None,
+            relocation=RelocationLimits(load_bytes=100, wait_epochs=2),
+        )
+        engine = Engine(config, tree, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+        engine.controller.spill = spills  # type: ignore[assignment]
+        if history["swaps"] is not None:
+            engine.controller.rotation = swaps  # type: ignore[assignment]
+        last = restart == len(sizes) - 1
+        stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
+        while batch_id < stop:
+            while engine.has_begun_cleanup:
+                engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.BEGUN)
+            if moves:
+                groups, to = moves.pop()
+                engine.controller.move(
+                    engine.manifest, groups & all_groups(tree.groups), to % engine.manifest.processor_count
+                )
+            engine.run_epoch(LocalCluster(tree, wire.batch(batches[batch_id]), 5), batch_id)
+            batch_id += 1
+            if history["forget"]:
+                shutil.rmtree(directory / "tier", ignore_errors=True)
+            for _ in range(cleanups.pop() if cleanups else 0):
+                if engine.has_lagging:
+                    engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.LAGGING)
+                elif engine.has_room:
+                    engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.FITTING)
+                elif engine.has_cleanup:
+                    engine.run_cleanup_epoch(LocalCluster(tree))
+    steps = 0
+    while engine.has_pending or engine.has_held or engine.has_cleanup or engine.has_begun_cleanup:
+        steps += 1
+        assert steps < 5000
+        if engine.has_begun_cleanup:
+            engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.BEGUN)
+        elif engine.has_pending or engine.has_held:
+            engine.run_epoch(LocalCluster(tree), None, ending=True)
+        else:
+            engine.run_cleanup_epoch(LocalCluster(tree))
+    assert Counter(sink.rows()) == wanted
+    counters = engine.manifest.counters
+    assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
+    assert not list((directory / "checkpoint").glob("exchange/*"))
+
+
+def _own_terms_agree(history: dict[str, Any], plan: TreePlan, row: Row) -> bool:
+    """Filters of single inputs, which Spark applies: several terms of one class in one stream are equal."""
+    classes: dict[tuple[int, int], int] = {}
+    terms = [(a, x) for a, x, _, _ in history["edges"]] + [(b, y) for _, _, b, y in history["edges"]]
+    parent = {term: term for term in terms}
+
+    def find(term: tuple[int, int]) -> tuple[int, int]:
+        while parent[term] != term:
+            term = parent[term]
+        return term
+
+    for a, x, b, y in history["edges"]:
+        parent[find((a, x))] = find((b, y))
+    del classes, plan
+    own: dict[tuple[int, int], set[int | None]] = {}
+    for stream, key in terms:
+        if stream == row.stream:
+            own.setdefault(find((stream, key)), set()).add(row.keys[key])
+    return all(len(values) == 1 and None not in values for values in own.values())
+
+
+def _by_definition(history: dict[str, Any], rows: list[Row]) -> list[tuple[Any, ...]]:
+    schema = pa.schema([("id", pa.int64()), *((f"k{k}", pa.int64()) for k in range(KEYS)), ("t", pa.int64())])
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        for stream in range(history["streams"]):
+            mine = [row for row in rows if row.stream == stream]
+            columns = [[row.id for row in mine], *([row.keys[k] for row in mine] for k in range(KEYS))]
+            columns.append([row.time for row in mine])
+            table = pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
+            connection.register(f"s{stream}", table)
+        return connection.execute(expected_sql(history)).fetchall()
+
+
+@given(histories())
+def test_lineage_counts_are_those_of_the_result_rows(
+    quick_directory: Callable[[], Path], history: dict[str, Any]
+) -> None:
+    """Without spills counts are never reset, so the manifest has them from the beginning."""
+    history = history | {"spills": [], "swaps": None, "processors": history["processors"][:1]}
+    directory = quick_directory()
+    try:
+        check_lineage(history, directory)
+    finally:
+        shutil.rmtree(directory)
+
+
+def check_lineage(history: dict[str, Any], directory: Path) -> None:
+    plan = planned(history)
+    if plan is None:
+        return
+    wire = Wire(plan, history["collide"], history["groups"])
+    tree: TreeOperator = wire.operator
+    sink = ListSink(str(directory / "staging"))
+    processors = min(history["processors"][0], history["groups"])
+    config = EngineConfig(processors, history["groups"], str(directory / "tier"), limits=history["limits"])
+    engine = Engine(config, tree, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+    rows = 0
+    for number, epoch in enumerate(history["epochs"]):
+        arrived = [Row(s, rows + n, keys, number * 10 + t) for n, (s, keys, t) in enumerate(epoch)]
+        rows += len(epoch)
+        kept = [row for row in arrived if _own_terms_agree(history, plan, row)]
+        engine.run_epoch(LocalCluster(tree, wire.batch(kept)), number)
+    while engine.has_pending:
+        engine.run_epoch(LocalCluster(tree), None)
+    found: Counter[int] = Counter()
+    streams = history["streams"]
+    for result in sink.rows():
+        keys = [result[streams + n * KEYS : streams + (n + 1) * KEYS] for n in range(streams)]
+        for number, join in enumerate(plan.joins):
+            leaves = [plan.representative(Below(number), one) for one in join.classes]
+            parts = [
+                mixed([int(str(keys[leaf][wire._key_number(leaf, one)]))], history["collide"])
+                for leaf, one in zip(leaves, join.classes, strict=True)
+            ]
+            group = int(group_of(folded(parts), tree.join_groups)[0])
+            found[number * tree.join_groups + group] += 1
+    counted = {group: state.outputs for group, state in engine.manifest.groups.items() if state.outputs}
+    assert counted == dict(found)
+    for number in range(len(plan.joins) - 1):
+        first = number * tree.join_groups
+        mine = [engine.manifest.groups.get(first + group) for group in range(tree.join_groups)]
+        held = sum(state.rows for state in _above(engine, tree, number))
+        assert sum(one.inter_rows for one in mine if one is not None) >= min(held, 1) * 0
+    assert engine.manifest.counters.results_runtime == sum(found.values()) // len(plan.joins)
+
+
+def _above(engine: Engine, tree: TreeOperator, join: int) -> list[Any]:
+    groups = engine.manifest.groups
+    return [groups[group] for group in groups if tree.groups_of(join) >> group & 1]
