@@ -14,18 +14,28 @@ from spillway.figure.comparison import compare, lines
 from spillway.figure.compute_drawing import draw_compute_figure
 from spillway.figure.compute_experiment import COMPUTE_FIGURES, compute_experiment
 from spillway.figure.drawing import draw_figure
+from spillway.figure.tree_experiments import (
+    TREE_EXPERIMENTS,
+    compare_strategies,
+    tree_experiment,
+    tree_lines,
+)
 from spillway.workload import count_results
 
 
 def figure(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     out: Annotated[Path, typer.Option(help="The directory for the drawing.")] = Path("figures"),
+    seeds: Annotated[int, typer.Option(min=1, help="Runs with different data, of figures 7.13 to 7.17.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Run an experiment on the real engine and draw it as the literature does."""
     if name in COMPUTE_FIGURES:
         _compute_figure(name, out, quick=quick, json=json)
+        return
+    if name in TREE_EXPERIMENTS:
+        _tree_figure(name, out, seeds, quick=quick, json=json)
         return
     chosen = experiment(name, quick=quick)
     from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
@@ -36,6 +46,23 @@ def figure(
     figures = compare(chosen, outcomes, count_results(chosen.workload(), chosen.rows))
     figures["drawing"] = str(draw_figure(chosen, outcomes, out))
     for line in lines(figures):
+        say(line)
+    if json:
+        print_json(figures)
+    else:
+        say(f"the drawing is {figures['drawing']}")
+
+
+def _tree_figure(name: str, out: Path, seeds: int, *, quick: bool, json: bool) -> None:
+    chosen = tree_experiment(name, quick=quick)
+    from spillway.spark.tree_figure_run import run_tree_experiment
+    from spillway.spark.view_session import Session
+
+    with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch, Session() as session:
+        by_seed, expected = run_tree_experiment(session, chosen, seeds, Path(scratch), say)
+    figures = compare_strategies(chosen, by_seed, expected)
+    figures["drawing"] = str(draw_figure(chosen, by_seed[0], out))
+    for line in tree_lines(figures):
         say(line)
     if json:
         print_json(figures)

@@ -7,9 +7,10 @@ from spillway.figure.compute_experiment import COMPUTE_FIGURES
 from spillway.figure.experiment import Experiment
 from spillway.figure.relocation_experiments import RELOCATION_EXPERIMENTS
 from spillway.figure.spill_experiments import SPILL_EXPERIMENTS
+from spillway.figure.tree_experiments import TREE_EXPERIMENTS
 
 EXPERIMENTS = {one.name: one for one in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
-FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS)
+FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS)
 """The names of all figures: of join trees (`compute_experiment`) and of runs (here)."""
 
 

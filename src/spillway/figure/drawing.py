@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spillway.figure.experiment import Axis, Experiment
 from spillway.figure.figure_file import write_figure
 from spillway.figure.outcome import Outcome, Points
+from spillway.figure.tree_experiments import TreeExperiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 MARKS = ("o", "s", "^", "D", "v")
 
 
-def draw_figure(experiment: Experiment, outcomes: Sequence[Outcome], directory: Path) -> Path:
+def draw_figure(
+    experiment: Experiment | TreeExperiment, outcomes: Sequence[Outcome], directory: Path
+) -> Path:
     """Write `figure-NAME.svg`; returns where."""
     draws_memory = experiment.axis is not Axis.RESULTS
     has_budget = any(one.variant.has_budget for one in outcomes)

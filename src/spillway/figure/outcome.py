@@ -6,12 +6,13 @@ another program slowed down can be compared, and the axis is that of the seeds.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spillway.figure.experiment import PARTITIONS, ROW_SECONDS, STREAMS, Variant
 from spillway.policy.distribution import distributed
 from spillway.report.epoch import Epoch
+from spillway.workload.tree_join import STREAMS as TREE_STREAMS
 
 Points = tuple[tuple[float, float], ...]
 
@@ -82,6 +83,24 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
     )
 
 
+def tree_outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float) -> Outcome:
+    """Of a tree, whose joins also probe each other's results: time goes by the rows that arrived."""
+    made = outcome(variant, epochs, row_seconds)
+    last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
+    minutes, taken = [], 0
+    for epoch in epochs[: last_input + 1]:
+        before = taken
+        taken += epoch.input_rows
+        began, ended = (rows / len(TREE_STREAMS) * row_seconds / 60 for rows in (before, taken))
+        minutes.append((began, ended))
+    return replace(
+        made,
+        results=_results(epochs, minutes),
+        memory=_memory(epochs, minutes, None),
+        memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
+    )
+
+
 def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, float]]:
     """When the rows arrived that each epoch began and ended with."""
     found, taken = [], 0
@@ -127,5 +146,5 @@ def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
     spilled = {group for epoch in epochs for spill in epoch.spills for group in spill.groups}
     load = [0] * variant.processors
     for group in spilled:
-        load[placement[group]] += rows[group]
+        load[placement[group % len(placement)]] += rows[group]  # of a tree all joins begin alike
     return tuple(load)

@@ -11,7 +11,7 @@ from spillway.plan.tree_plan import TreePlan, shape_text
 from spillway.view import View
 
 COLUMNS = (Column("x", "bigint"), Column("y", "bigint"), Column("z", "bigint"), Column("s", "string"))
-CATALOG = {name: COLUMNS for name in "abcdefgh"}
+CATALOG = dict.fromkeys("abcdefgh", COLUMNS)
 
 
 def tree(sql: str, *parts: object) -> TreePlan:

@@ -1,0 +1,158 @@
+"""Figures 7.13 to 7.17 of the dissertation (16 to 20 of SIGMOD 2006): what to spill of a tree of joins.
+
+Five streams, three joins, 300 partitions of each, two machines. The join ratio of a join is the average of
+those of its partitions, which differ; the dissertation does not say how, so half a join's partitions or less
+are productive here. Memory is about a sixth of what the tree would need.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Any
+
+from spillway.errors import JobError, StateError
+from spillway.figure.experiment import Axis, Variant
+from spillway.figure.outcome import Outcome
+from spillway.workload.tree_join import TreeJoin
+
+BOTTOM_UP, LOCAL, GLOBAL, PENALTY = "bottom-up", "local-output", "global-output", "global-output-penalty"
+STRATEGIES = (PENALTY, GLOBAL, LOCAL, BOTTOM_UP)
+ROW_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class TreeExperiment:
+    name: str
+    title: str
+    axis: Axis
+    ratios: str
+    """The average join ratios of the three joins."""
+    strategies: tuple[str, ...]
+    memory_bytes: int
+    """Of each processor."""
+    rows: int = 9_000
+    tuple_range: int = 3_600
+    width_bytes: int = 60
+    epochs: int = 20
+    groups: int = 300
+    processors: int = 2
+    row_seconds: float = ROW_SECONDS
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        return tuple(Variant(name, name, 0.3, processors=self.processors) for name in self.strategies)
+
+    def workload(self, seed: int) -> TreeJoin:
+        kinds = {
+            "1": f"2:1/4,1:1/4,1:1/2:{2 * self.tuple_range}",
+            "2": "4:1/4,2:1/4,1:1/2",
+            "3": "6:1/3,2:1/3,1:1/3",
+        }
+        first, second, third = (kinds[ratio] for ratio in self.ratios.split("-"))
+        return TreeJoin(
+            (first, second, third), self.rows, self.tuple_range, self.groups, self.width_bytes, seed
+        )
+
+
+_EXPERIMENTS = (
+    TreeExperiment(
+        "7.13", "Run-time throughput, join ratios 3-1-1", Axis.RESULTS, "3-1-1", STRATEGIES, 24 << 20
+    ),
+    TreeExperiment(
+        "7.14", "Memory: global output with and without penalty", Axis.MEMORY, "3-1-1", (PENALTY, GLOBAL),
+        24 << 20,
+    ),
+    TreeExperiment(
+        "7.15", "Memory: global output with penalty, and bottom-up", Axis.MEMORY, "3-1-1",
+        (PENALTY, BOTTOM_UP), 24 << 20,
+    ),
+    TreeExperiment(
+        "7.16", "Run-time throughput, join ratios 1-3-3", Axis.RESULTS, "1-3-3", STRATEGIES, 8 << 20
+    ),
+    TreeExperiment(
+        "7.17", "Run-time throughput, join ratios 3-2-3", Axis.RESULTS, "3-2-3", STRATEGIES, 32 << 20
+    ),
+)  # fmt: skip
+TREE_EXPERIMENTS: Mapping[str, TreeExperiment] = {one.name: one for one in _EXPERIMENTS}
+
+
+def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
+    if name not in TREE_EXPERIMENTS:
+        raise JobError(f"there is no figure {name}; of trees there are {', '.join(TREE_EXPERIMENTS)}")
+    found = TREE_EXPERIMENTS[name]
+    if not quick:
+        return found
+    return replace(
+        found,
+        rows=3_600,
+        tuple_range=1_800,
+        width_bytes=180,
+        epochs=8,
+        memory_bytes=max(4 << 20, found.memory_bytes // 3),
+        row_seconds=found.row_seconds * 3,
+    )
+
+
+def compare_strategies(
+    experiment: TreeExperiment, by_seed: Sequence[Sequence[Outcome]], expected: Sequence[int]
+) -> dict[str, Any]:
+    """The figures of all seeds, and ratios of the averages; refuses a run with a wrong number of results."""
+    for seed, (outcomes, results) in enumerate(zip(by_seed, expected, strict=True)):
+        for one in outcomes:
+            if one.results_total != results:
+                raise StateError(
+                    f"figure {experiment.name}, seed {seed}: {one.variant.label} gave {one.results_total} "
+                    f"results, the view has {results}; please report this"
+                )
+    labels = [one.variant.label for one in by_seed[0]]
+    runtime = {
+        label: [outcomes[number].runtime_results for outcomes in by_seed]
+        for number, label in enumerate(labels)
+    }
+    average = {label: mean(values) for label, values in runtime.items()}
+    return {
+        "figure": experiment.name,
+        "ratios": experiment.ratios,
+        "rows": experiment.rows,
+        "epochs": experiment.epochs,
+        "seeds": len(by_seed),
+        "memory_bytes": experiment.memory_bytes,
+        "state_bytes": max(one.state_bytes for outcomes in by_seed for one in outcomes),
+        "results_total": list(expected),
+        "runtime_results": runtime,
+        "variants": {label: one.to_json() for label, one in zip(labels, by_seed[0], strict=True)},
+        "spills": {
+            label: [outcomes[number].spills for outcomes in by_seed] for number, label in enumerate(labels)
+        },
+        "cleanup_seconds": {
+            label: round(mean(outcomes[number].cleanup_seconds for outcomes in by_seed), 3)
+            for number, label in enumerate(labels)
+        },
+        "ratio_to_penalty": {
+            label: round(average[labels[0]] / average[label], 3) if average[label] else None
+            for label in labels
+        },
+        "ratio_global": {
+            label: round(average[GLOBAL] / average[label], 3)
+            for label in labels
+            if GLOBAL in average and average[label] and label not in (GLOBAL, PENALTY)
+        },
+    }
+
+
+def tree_lines(figures: dict[str, Any]) -> list[str]:
+    """The comparison for people."""
+    width = max(len(label) for label in figures["runtime_results"])
+    made = [f"figure {figures['figure']}: join ratios {figures['ratios']}, {figures['seeds']} seeds"]
+    for label, results in figures["runtime_results"].items():
+        one = figures["variants"][label]
+        made.append(
+            f"{label:<{width}}  {mean(results):>12,.0f} at run time  "
+            f"{figures['cleanup_seconds'][label]:>7.1f} s "
+            f"clean-up  {mean(figures['spills'][label]):>5.1f} spills  "
+            f"{one['spilled_bytes'] / 1e6:>7.1f} MB spilled (first seed)"
+        )
+    for label, ratio in figures["ratio_to_penalty"].items():
+        if label != next(iter(figures["ratio_to_penalty"])):
+            made.append(f"penalty over {label}: {ratio} times the results at run time")
+    return made

@@ -1,0 +1,73 @@
+"""Runs the variants of a tree experiment, for each seed one after the other, on one Spark session."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from spillway.figure.experiment import Variant
+from spillway.figure.outcome import Outcome, tree_outcome
+from spillway.figure.tree_experiments import TreeExperiment
+from spillway.job import SourceSpec
+from spillway.manager.budget import MINIMUM_BYTES
+from spillway.manager.journal import FILE_NAME
+from spillway.report.epoch import read_epochs
+from spillway.spark.view_session import Session
+from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, VIEW
+
+
+def run_tree_experiment(
+    session: Session, experiment: TreeExperiment, seeds: int, directory: Path, note: Callable[[str], None]
+) -> tuple[list[list[Outcome]], list[int]]:
+    """The outcomes by seed and variant, and how many results each seed's view has, as DuckDB counts them."""
+    small = replace(
+        experiment, rows=2 * experiment.groups, tuple_range=6 * experiment.groups, epochs=2,
+        memory_bytes=MINIMUM_BYTES,
+    )  # fmt: skip
+    small.workload(0).write(directory / "warm-up-data", small.epochs)
+    _run(session, small, small.variants[0], directory / "warm-up-data", directory / "warm-up")
+    found, expected = [], []
+    for seed in range(seeds):
+        data = directory / f"data-{seed}"
+        experiment.workload(seed).write(data, experiment.epochs)
+        expected.append(_count(data))
+        outcomes = []
+        for variant in experiment.variants:
+            made = _run(session, experiment, variant, data, directory / f"{seed}-{variant.label}")
+            note(
+                f"seed {seed}, {variant.label}: {made.runtime_results:,} results at run time in "
+                f"{made.runtime_seconds:.1f} s, {made.cleanup_results:,} in clean-up in "
+                f"{made.cleanup_seconds:.1f} s, {made.spills} spills"
+            )
+            outcomes.append(made)
+        found.append(outcomes)
+    return found, expected
+
+
+def _run(
+    session: Session, experiment: TreeExperiment, variant: Variant, data: Path, directory: Path
+) -> Outcome:
+    options = {"maxFilesPerTrigger": "1"}
+    query = session.run(
+        VIEW,
+        {name: SourceSpec(name, "parquet", str(data / name), SCHEMA_SQL, options) for name in STREAMS},
+        checkpoint=str(directory / "state"),
+        sink="parquet",
+        path=str(directory / "out"),
+        processors=variant.processors,
+        groups=experiment.groups,
+        memory_bytes=experiment.memory_bytes,
+        spill=variant.spill,
+        spill_share=variant.spill_share,
+    )
+    query.awaitTermination()
+    return tree_outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+
+
+def _count(data: Path) -> int:
+    with duckdb.connect() as database:
+        for name in STREAMS:
+            database.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{data}/{name}/*.parquet')")
+        ((count,),) = database.sql(f"SELECT count(*) FROM ({VIEW})").fetchall()
+    return int(count)
