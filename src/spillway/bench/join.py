@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB, SPILLWAY, compare
-from spillway.bench.join_data import write_join_data
+from spillway.bench.join_data import SHAPES
 from spillway.bench.peer_result import PeerResult
 from spillway.bench.peers import duckdb_argv, run_subprocess, spark_argv, spillway_argv
 from spillway.errors import JobError
@@ -26,6 +26,7 @@ def bench_join(
     limit_seconds: float,
     free_run: bool,
     note: Callable[[str], None],
+    shape: str = "join",
 ) -> dict[str, Any]:
     """Runs the engines and compares; `limit_seconds` stops a peer that is too slow to wait for."""
     unknown = [engine for engine in engines if engine not in ENGINES]
@@ -34,17 +35,17 @@ def bench_join(
     with tempfile.TemporaryDirectory(prefix="spillway-bench-join-") as scratch:
         data = Path(scratch) / "data"
         note(f"writing {rows:,} rows per stream in {epochs} files")
-        write_join_data(data, rows=rows, files=epochs)
+        SHAPES[shape].write(data, rows=rows, files=epochs)
         results = []
         for engine in engines:
             note(f"running {engine}")
-            result = _run(engine, data, Path(scratch) / engine, limit_seconds, free_run)
+            result = _run(engine, shape, data, Path(scratch) / engine, limit_seconds, free_run)
             note(_line(result))
             results.append(result)
     settings = {"rows": rows, "epochs": epochs, "free_run": free_run}
     own = next((one for one in results if one.engine == SPILLWAY), None)
     return {
-        "bench": "join",
+        "bench": shape,
         **settings,
         **compare(results),
         "epoch_seconds": [] if own is None else [round(seconds, 3) for seconds in own.epoch_seconds],
@@ -59,13 +60,13 @@ def _line(result: PeerResult) -> str:
     return f"{text} ({result.note})" if result.note else text
 
 
-def _run(engine: str, data: Path, out: Path, limit_seconds: float, free_run: bool) -> PeerResult:
+def _run(engine: str, shape: str, data: Path, out: Path, limit_seconds: float, free_run: bool) -> PeerResult:
     if engine == SPILLWAY:
-        argv = spillway_argv(data, out, free_run=free_run)
+        argv = spillway_argv(data, out, free_run=free_run, shape=shape)
     elif engine == SPARK_DEFAULT:
-        argv = spark_argv(data, out, "default", limit_seconds=limit_seconds, free_run=free_run)
+        argv = spark_argv(data, out, "default", limit_seconds=limit_seconds, free_run=free_run, shape=shape)
     elif engine == SPARK_ROCKSDB:
-        argv = spark_argv(data, out, "rocksdb", limit_seconds=limit_seconds, free_run=free_run)
+        argv = spark_argv(data, out, "rocksdb", limit_seconds=limit_seconds, free_run=free_run, shape=shape)
     else:
-        argv = duckdb_argv(data, out)
+        argv = duckdb_argv(data, out, shape=shape)
     return run_subprocess(argv, limit_seconds + 120, engine=engine)

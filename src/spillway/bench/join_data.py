@@ -1,15 +1,21 @@
-"""The input of `bench join`, and the names its peers agree on.
+"""The input of `bench join` and `bench tree`, and the view that all peers answer, in SQL.
 
-Three streams of uniform keys, two rows per key and stream on average, 40 bytes of payload; each peer
-joins them on `k` and writes ids and payloads of all three to Parquet.
+`join`: three streams of uniform keys, two rows per key and stream on average, joined on one key. `tree`: a
+chain of four streams, each joined with the next on another key, one row per key on average. Payloads have 40
+bytes; each peer writes ids and payloads of all streams to Parquet.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.errors import SourceError
 from spillway.workload import UniformJoin, write_streams
+from spillway.workload.files import write_stream
 
 WARM_UP_ROWS = 300_000
 WARM_UP_FILES = 12
@@ -17,8 +23,6 @@ WARM_UP_FILES = 12
 
 With three files of 2,000 rows a third of the processor time of the run itself went to the JVM's compiler.
 """
-STREAMS = ("a", "b", "c")
-SCHEMA_SQL = "k bigint, id bigint, p string"
 ROWS_PER_KEY = 2
 DEFAULT_EPOCHS = 20
 WIDTH_BYTES = 40
@@ -28,8 +32,53 @@ def write_join_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS, 
     """Write `rows` rows per stream, one file per epoch."""
     if rows < ROWS_PER_KEY:
         raise SourceError(f"bench join: {rows} rows per stream: use {ROWS_PER_KEY} or more")
-    spec = UniformJoin(rows // ROWS_PER_KEY, STREAMS, WIDTH_BYTES, seed)
+    spec = UniformJoin(rows // ROWS_PER_KEY, JOIN.streams, WIDTH_BYTES, seed)
     write_streams(directory, spec, rows=rows, files=files)
+
+
+def write_chain_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS, seed: int = 0) -> None:
+    """The same for the chain: `l` joins with the stream before, `r` with the one after."""
+    for stream in CHAIN.streams:
+        write_stream(directory / stream, partial(_chain_rows, stream, rows, seed), rows=rows, files=files)
+
+
+def _chain_rows(stream: str, keys: int, seed: int, low: int, high: int) -> pa.RecordBatch:
+    left, right = (
+        UniformJoin(keys, CHAIN.streams, WIDTH_BYTES, seed * 2 + side).rows(stream, low, high)
+        for side in (0, 1)
+    )
+    return pa.RecordBatch.from_arrays(
+        [left.column("k"), right.column("k"), left.column("id"), left.column("p")],
+        names=["l", "r", "id", "p"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JoinShape:
+    """A benchmark's streams and view."""
+
+    streams: tuple[str, ...]
+    schema_sql: str
+    view_sql: str
+    write: Callable[..., None]
+
+
+JOIN = JoinShape(
+    ("a", "b", "c"),
+    "k bigint, id bigint, p string",
+    "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, a.p AS ap, b.p AS bp, c.p AS cp "
+    "FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k",
+    write_join_data,
+)
+CHAIN = JoinShape(
+    ("a", "b", "c", "d"),
+    "l bigint, r bigint, id bigint, p string",
+    "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, d.id AS d_id, "
+    "a.p AS ap, b.p AS bp, c.p AS cp, d.p AS dp "
+    "FROM a JOIN b ON a.r = b.l JOIN c ON b.r = c.l JOIN d ON c.r = d.l",
+    write_chain_data,
+)
+SHAPES = {"join": JOIN, "tree": CHAIN}
 
 
 def parquet_row_count(path: Path) -> int:

@@ -34,10 +34,11 @@ def spark_argv(
     limit_seconds: float | None = None,
     free_run: bool = False,
     warm_up_rows: int | None = None,
+    shape: str = "join",
 ) -> list[str]:
     """The command of Spark's own chained stream-stream join."""
     argv = [sys.executable, "-m", "spillway.spark.peer_join", str(data), str(out), "--store", store]
-    argv += ["--cores", str(cores)]
+    argv += ["--cores", str(cores), "--shape", shape]
     if limit_seconds is not None:
         argv += ["--limit-seconds", str(limit_seconds)]
     if warm_up_rows is not None:
@@ -53,9 +54,11 @@ def spillway_argv(
     free_run: bool = False,
     memory_bytes: int | None = None,
     warm_up_rows: int | None = None,
+    shape: str = "join",
 ) -> list[str]:
     """The command of Spillway's own run; `memory_bytes` is the budget of one processor."""
     argv = [sys.executable, "-m", "spillway.spark.own_join", str(data), str(out), "--cores", str(cores)]
+    argv += ["--shape", shape]
     if memory_bytes is not None:
         argv += ["--memory-bytes", str(memory_bytes)]
     if warm_up_rows is not None:
@@ -63,10 +66,10 @@ def spillway_argv(
     return [*argv, "--free-run"] if free_run else argv
 
 
-def duckdb_argv(data: Path, out: Path, *, threads: int = 2) -> list[str]:
+def duckdb_argv(data: Path, out: Path, *, threads: int = 2, shape: str = "join") -> list[str]:
     """The command of DuckDB's one-shot join: the limit, not a rival, since it sees all input at once."""
     argv = [sys.executable, "-m", "spillway.bench.duckdb_join", str(data), str(out)]
-    return [*argv, "--threads", str(threads)]
+    return [*argv, "--threads", str(threads), "--shape", shape]
 
 
 def run_subprocess(

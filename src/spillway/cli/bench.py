@@ -36,6 +36,27 @@ def join(
 
 
 @bench.command()
+def tree(
+    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
+    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(ENGINES),
+    limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
+    figures = bench_join(
+        rows=rows,
+        epochs=epochs,
+        engines=tuple(engine.strip() for engine in engines.split(",")),
+        limit_seconds=limit_seconds,
+        free_run=False,
+        note=say,
+        shape="tree",
+    )
+    _show(figures, json)
+
+
+@bench.command()
 def spill(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 300_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,

@@ -4,6 +4,7 @@ On one host any executor reaches the memory tier, so rows go straight to the par
 With several executors an anchor (see `anchor`) keeps each processor on its executor.
 """
 
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 
 from spillway.spark.anchor import Anchor
 from spillway.spark.anchors import Anchors
-from spillway.spark.processor import COMMIT_SCHEMA, by_level, by_partition
+from spillway.spark.processor import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
 from spillway.state.orders import Orders, Report
@@ -58,6 +59,9 @@ class SparkEpoch:
         if not isinstance(operator, TreeOperator):
             return frame.mapInArrow(by_partition(orders, operator), COMMIT_SCHEMA)
         first, *later = fused_levels(orders, operator)
+        if later and anchor is None and len(orders) <= self.spark.sparkContext.defaultParallelism:
+            task = all_levels(orders, operator, uuid.uuid4().hex)
+            return frame.mapInArrow(task, COMMIT_SCHEMA, barrier=True)
         frame = frame.mapInArrow(by_level(orders, operator, first), COMMIT_SCHEMA)
         for levels in later:
             frame = self._delivered(frame, anchor, len(orders))

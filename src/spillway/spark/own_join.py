@@ -13,25 +13,20 @@ from typing import Any
 
 from spillway.bench.compare import SPILLWAY
 from spillway.bench.join_data import (
-    SCHEMA_SQL,
-    STREAMS,
+    SHAPES,
     WARM_UP_FILES,
     WARM_UP_ROWS,
+    JoinShape,
     parquet_row_count,
-    write_join_data,
 )
 from spillway.bench.peer_result import PeerResult
 from spillway.job import SourceSpec
 from spillway.spark.view_session import Session
 
-VIEW_SQL = (
-    "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, a.p AS ap, b.p AS bp, c.p AS cp "
-    "FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
-)
-
 
 def run(
     session: Session,
+    shape: JoinShape,
     data: Path,
     out: Path,
     processors: int,
@@ -41,7 +36,8 @@ def run(
 ) -> PeerResult:
     options = {} if free_run else {"maxFilesPerTrigger": "1"}
     sources = {
-        stream: SourceSpec(stream, "parquet", str(data / stream), SCHEMA_SQL, options) for stream in STREAMS
+        stream: SourceSpec(stream, "parquet", str(data / stream), shape.schema_sql, options)
+        for stream in shape.streams
     }
     epoch_seconds: list[float] = []
     progress: list[tuple[float, int]] = [(0.0, 0)]
@@ -52,7 +48,7 @@ def run(
 
     began = time.perf_counter()
     query = session.run(
-        VIEW_SQL,
+        shape.view_sql,
         sources,
         checkpoint=str(out / "checkpoint"),
         sink="parquet",
@@ -78,18 +74,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--shape", choices=tuple(SHAPES), default="join")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
     parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
+    shape = SHAPES[arguments.shape]
     with Session(settings={"spark.master": f"local[{arguments.cores},4]"}) as session:
         with tempfile.TemporaryDirectory() as scratch:
             small = Path(scratch)
-            write_join_data(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
-            run(session, small / "data", small / "out", arguments.cores, free_run=False)
+            shape.write(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
+            run(session, shape, small / "data", small / "out", arguments.cores, free_run=False)
         result = run(
-            session, arguments.data, arguments.out, arguments.cores,
+            session, shape, arguments.data, arguments.out, arguments.cores,
             free_run=arguments.free_run, memory_bytes=arguments.memory_bytes,
         )  # fmt: skip
     sys.stdout.write(result.to_json() + "\n")

@@ -23,12 +23,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB
 from spillway.bench.join_data import (
-    SCHEMA_SQL,
-    STREAMS,
+    SHAPES,
     WARM_UP_FILES,
     WARM_UP_ROWS,
+    JoinShape,
     parquet_row_count,
-    write_join_data,
 )
 from spillway.bench.peer_result import PeerResult
 from spillway.bench.peers import Store
@@ -71,19 +70,25 @@ def start_session(store: Store, cores: int) -> SparkSession:
     return spark
 
 
-def joined(spark: SparkSession, data: Path, *, free_run: bool) -> DataFrame:
-    """The view: inner joins on `k`, without watermarks, so that state is kept for ever, as ours is."""
-    a, b, c = (_stream(spark, data / stream, free_run).alias(stream) for stream in STREAMS)
-    return a.join(b, "k").join(c, "k").selectExpr(
-        "a.id AS a_id", "b.id AS b_id", "c.id AS c_id", "a.p AS ap", "b.p AS bp", "c.p AS cp"
-    )  # fmt: skip
+def joined(spark: SparkSession, shape: JoinShape, data: Path, *, free_run: bool) -> DataFrame:
+    """The view: inner joins, without watermarks, so that state is kept for ever, as ours is."""
+    for stream in shape.streams:
+        _stream(spark, shape, data / stream, free_run).createOrReplaceTempView(stream)
+    return spark.sql(shape.view_sql)
 
 
 def run(
-    spark: SparkSession, data: Path, out: Path, engine: str, *, limit_seconds: float | None, free_run: bool
+    spark: SparkSession,
+    shape: JoinShape,
+    data: Path,
+    out: Path,
+    engine: str,
+    *,
+    limit_seconds: float | None,
+    free_run: bool,
 ) -> PeerResult:
     """Join all input to Parquet in out/results, or as much of it as the limit allows."""
-    view = joined(spark, data, free_run=free_run)
+    view = joined(spark, shape, data, free_run=free_run)
     writer = view.writeStream.format("parquet").outputMode("append").trigger(availableNow=True)
     writer = writer.option("path", str(out / "results")).option("checkpointLocation", str(out / "checkpoint"))
     began, wall = time.perf_counter(), time.time()
@@ -112,8 +117,8 @@ def _progress(results: Path, began: float) -> tuple[tuple[float, int], ...]:
     return tuple((at - began, total) for (at, _), total in zip(written, totals, strict=True))
 
 
-def _stream(spark: SparkSession, directory: Path, free_run: bool) -> DataFrame:
-    reader = spark.readStream.schema(SCHEMA_SQL)
+def _stream(spark: SparkSession, shape: JoinShape, directory: Path, free_run: bool) -> DataFrame:
+    reader = spark.readStream.schema(shape.schema_sql)
     if not free_run:
         reader = reader.option("maxFilesPerTrigger", "1")
     return reader.parquet(str(directory))
@@ -130,6 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--shape", choices=tuple(SHAPES), default="join")
     parser.add_argument("--store", choices=tuple(STORE_SETTINGS), default="default")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit-seconds", type=float)
@@ -137,13 +143,14 @@ def main() -> None:
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     store: Store = arguments.store
+    shape = SHAPES[arguments.shape]
     spark = start_session(store, arguments.cores)
     with tempfile.TemporaryDirectory() as scratch:
         small = Path(scratch)
-        write_join_data(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
-        run(spark, small / "data", small / "out", "warm-up", limit_seconds=None, free_run=False)
+        shape.write(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
+        run(spark, shape, small / "data", small / "out", "warm-up", limit_seconds=None, free_run=False)
     result = run(
-        spark, arguments.data, arguments.out, ENGINES[store],
+        spark, shape, arguments.data, arguments.out, ENGINES[store],
         limit_seconds=arguments.limit_seconds, free_run=arguments.free_run,
     )  # fmt: skip
     spark.stop()

@@ -16,9 +16,11 @@ from pyspark import TaskContext
 
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.attempt import Place
+from spillway.state.meeting import Meeting
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import Orders
 from spillway.state.step import run_step
+from spillway.state.storage import Storage
 from spillway.state.tree_operator import TreeOperator
 from spillway.state.tree_step import Delivery, TreeStep, placement_of, together
 
@@ -61,6 +63,30 @@ def by_level(
         targets = sorted(sent) if levels[-1] < max(tree.levels) else [mine.processor]
         yield pa.RecordBatch.from_arrays(
             [pa.array(targets, pa.int32()), pa.array([sent[target].to_json() for target in targets])],
+            schema=_COMMIT_ARROW,
+        )
+
+    return task
+
+
+def all_levels(orders: Sequence[Orders], tree: TreeOperator, meeting: str) -> Callable[[Batches], Batches]:
+    """The same for a whole tree in one stage, all of whose tasks run at the same time."""
+    placement = placement_of(orders)
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        mine = orders[context.partitionId()]
+        step = TreeStep(tree, mine, placement, len(orders), _here())
+        met = Meeting(Storage(mine.state), meeting, mine.processor, len(orders))
+        sent = step.run(0, Delivery(), batches)
+        for _ in batches:
+            pass
+        for level in range(1, max(tree.levels) + 1):
+            inbox = met.exchange(level, {target: one.to_json() for target, one in sent.items()})
+            sent = step.run(level, together(Delivery.from_json(text) for text in inbox), ())
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([mine.processor], pa.int32()), pa.array([sent[mine.processor].to_json()])],
             schema=_COMMIT_ARROW,
         )
 

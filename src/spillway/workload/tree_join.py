@@ -6,11 +6,12 @@ of its columns from the workload of the join that the column is for.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from spillway.workload.files import write_stream
 from spillway.workload.options import parse_options
 from spillway.workload.rows import rows
 from spillway.workload.workload import Workload
@@ -50,18 +51,14 @@ class TreeJoin:
         }
         return replace(parse_options(options).workload, streams=STREAMS)
 
-    def table(self, stream: str, low: int, high: int) -> pa.Table:
+    def slice(self, stream: str, low: int, high: int) -> pa.RecordBatch:
         """Rows [low, high) of a stream."""
         made = [rows(self.workload(join), stream, low, high) for join in COLUMNS[stream]]
         first, last = made[0], made[-1]
-        return pa.table(
-            {"x": first.column("k"), "y": last.column("k"), "id": first.column("id"), "p": first.column("p")}
-        )
+        columns = [first.column("k"), last.column("k"), first.column("id"), first.column("p")]
+        return pa.RecordBatch.from_arrays(columns, names=["x", "y", "id", "p"])
 
     def write(self, directory: Path, files: int) -> None:
         """The streams as directories of Parquet files, which come one after the other."""
         for stream in STREAMS:
-            (directory / stream).mkdir(parents=True)
-            for number in range(files):
-                low, high = self.rows * number // files, self.rows * (number + 1) // files
-                pq.write_table(self.table(stream, low, high), directory / stream / f"{number:05d}.parquet")
+            write_stream(directory / stream, partial(self.slice, stream), rows=self.rows, files=files)
