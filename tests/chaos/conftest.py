@@ -66,6 +66,7 @@ class JobDirectory:
     root: Path
     streams: Path
     sink: str
+    sql: str = SQL
 
     @property
     def file(self) -> Path:
@@ -76,7 +77,7 @@ class JobDirectory:
         return self.root / "state"
 
     def write(self, run: dict[str, Any], master: str) -> None:
-        text = [f'[view]\nsql = "{SQL}"']
+        text = [f'[view]\nsql = "{self.sql}"']
         for name in "abc":
             text.append(f'[sources.{name}]\nformat = "parquet"\npath = "{self.streams / name}"')
             text.append('schema = "k long, id long, p string"\noptions = { maxFilesPerTrigger = "1" }')
@@ -120,7 +121,7 @@ class JobDirectory:
         database = duckdb.connect()
         for name in "abc":
             database.execute(f"CREATE VIEW {name} AS SELECT * FROM '{self.streams}/{name}/*.parquet'")
-        database.execute(f"CREATE TABLE expected AS {SQL}")
+        database.execute(f"CREATE TABLE expected AS {self.sql}")
         return database
 
     def remove_tier(self) -> None:
@@ -256,8 +257,8 @@ def drivers(tmp_path: Path) -> Iterator[Callable[..., Drivers]]:
     """Makes a job over a directory of streams and the drivers of it."""
     made: list[Drivers] = []
 
-    def make(streams: Path, sink: str, master: str = "local[2,4]", **run: Any) -> Drivers:
-        job = JobDirectory(tmp_path, streams, sink)
+    def make(streams: Path, sink: str, master: str = "local[2,4]", sql: str = SQL, **run: Any) -> Drivers:
+        job = JobDirectory(tmp_path, streams, sink, sql)
         job.write({"processors": 2} | run, master)
         made.append(Drivers(job))
         return made[-1]

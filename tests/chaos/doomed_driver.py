@@ -5,7 +5,8 @@
     sunk        the sink has it; the journal does not
 
 The epoch is a sequence number, or the n-th of its kind in this life: `spill:1` is the first that begins with
-a spill, `cleanup:2` the second that cleans up, `turn:1` the first in which suspended groups come back,
+a spill, `cleanup:2` the second that cleans up, `cleanup-1:1` the first that cleans up a join of level 1 of a
+tree, `turn:1` the first in which suspended groups come back,
 `load:1` the first in which groups are loaded elsewhere, `switch:1` the first in which they are there.
 
 With MOVES in the environment some groups are told to move whenever no others are on the move. The place
@@ -30,6 +31,7 @@ from spillway.spark.sinks.committer import SinkCommitter
 from spillway.state.manifest import Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.orders import Orders
+from spillway.state.tree_operator import TreeOperator
 
 
 def die(sequence: int) -> None:
@@ -46,9 +48,9 @@ class Doom:
         self.left = int(number) if self.kind else 0
         self.sequence = -1 if self.kind else int(number)
 
-    def see(self, orders: Orders, change: Change) -> None:
-        """Count the epoch if it is of the doomed kind."""
-        kinds = {
+    def see(self, orders: Orders, change: Change, levels: set[int]) -> None:
+        """Count the epoch if it is of the doomed kind; `levels` are those of a tree that it cleans up."""
+        kinds = {f"cleanup-{level}": True for level in levels} | {
             "cleanup": orders.clean,
             "spill": bool(change.spills),
             "turn": any(swap.resumed for swap in change.swaps),
@@ -66,7 +68,9 @@ def watch_orders(doom: Doom) -> None:
 
     def orders(self: Any, manifest: Manifest, change: Change, *rest: Any, **named: Any) -> list[Orders]:
         made = make(self, manifest, change, *rest, **named)
-        doom.see(made[0], change)
+        tree = self.operator if isinstance(self.operator, TreeOperator) else None
+        levels = set() if tree is None else {tree.levels[join] for join in tree.joins_of(made[0].cleaned)}
+        doom.see(made[0], change, levels)
         return made
 
     OrderMaker.orders = orders  # type: ignore[method-assign]
