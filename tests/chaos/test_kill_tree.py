@@ -16,13 +16,10 @@ SQL = (
 )
 LIVES = [
     ("staged", "spill:1"),
-    ("committed", "spill:2"),
     ("staged", "cleanup-0:1"),
-    ("committed", "cleanup-0:1"),
-    ("staged", "cleanup-1:1"),
-    ("sunk", "cleanup-1:1"),
+    ("committed", "cleanup-1:1"),
     ("staged", "cleanup-2:1"),
-    ("committed", "cleanup-2:1"),
+    ("sunk", "cleanup-2:1"),
 ]
 
 
