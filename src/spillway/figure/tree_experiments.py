@@ -30,8 +30,8 @@ class TreeExperiment:
     strategies: tuple[str, ...]
     memory_bytes: int
     """Of each processor."""
-    rows: int = 9_000
-    tuple_range: int = 3_600
+    rows: int = 3_600
+    tuple_range: int = 1_800
     width_bytes: int = 60
     epochs: int = 20
     groups: int = 300
@@ -67,7 +67,7 @@ _EXPERIMENTS = (
         (PENALTY, BOTTOM_UP), 24 << 20,
     ),
     TreeExperiment(
-        "7.16", "Run-time throughput, join ratios 1-3-3", Axis.RESULTS, "1-3-3", STRATEGIES, 8 << 20
+        "7.16", "Run-time throughput, join ratios 1-3-3", Axis.RESULTS, "1-3-3", STRATEGIES, 6 << 20
     ),
     TreeExperiment(
         "7.17", "Run-time throughput, join ratios 3-2-3", Axis.RESULTS, "3-2-3", STRATEGIES, 32 << 20
@@ -82,15 +82,7 @@ def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
     found = TREE_EXPERIMENTS[name]
     if not quick:
         return found
-    return replace(
-        found,
-        rows=3_600,
-        tuple_range=1_800,
-        width_bytes=180,
-        epochs=8,
-        memory_bytes=max(4 << 20, found.memory_bytes // 3),
-        row_seconds=found.row_seconds * 3,
-    )
+    return replace(found, rows=1_800, epochs=8, memory_bytes=max(4 << 20, found.memory_bytes // 5))
 
 
 def compare_strategies(

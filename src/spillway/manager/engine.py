@@ -146,9 +146,12 @@ class Engine:
         entries = (entry for queue in manifest.pending.values() for entry in queue)
         return any(not e.has_final(manifest.watermark) or e.groups & manifest.suspended for e in entries)
 
-    def run_epoch(self, execute: Execute, batch_id: int | None, *, ending: bool = False) -> dict[str, Any]:
+    def run_epoch(
+        self, execute: Execute, batch_id: int | None, *, ending: bool = False, late: bool = False
+    ) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
 
+        `late` says that the pending rows are missing results of lower joins: what comes of them is too.
         At the end of the input the next turn of suspended groups comes as soon as nothing else is pending,
         and no row waits for the watermark any more.
         """
@@ -159,7 +162,7 @@ class Engine:
             )
         if self.has_begun_cleanup:
             raise StateError("the clean-up of a group is half done; finish it before the next epoch")
-        return self._run(execute, batch_id, Cleaning.NONE, ending=ending)
+        return self._run(execute, batch_id, Cleaning.NONE, ending=ending, late=late)
 
     @property
     def has_cleanup(self) -> bool:
@@ -213,7 +216,13 @@ class Engine:
         return self._run(execute, None, cleaning)
 
     def _run(
-        self, execute: Execute, batch_id: int | None, cleaning: Cleaning, *, ending: bool = False
+        self,
+        execute: Execute,
+        batch_id: int | None,
+        cleaning: Cleaning,
+        *,
+        ending: bool = False,
+        late: bool = False,
     ) -> dict[str, Any]:
         self._deliver()
         clean = cleaning is not Cleaning.NONE
@@ -248,7 +257,9 @@ class Engine:
                 f"expected one of each of {change.processors}"
             )
         executed = time.perf_counter()
-        run = EpochRun(orders[0].sequence, self._log.token, batch_id, change, clean, growing, ending)
+        run = EpochRun(
+            orders[0].sequence, self._log.token, batch_id, change, clean, growing, ending, late=late or clean
+        )
         placement = None if before.placement == self._committed_placement else before.placement
         record = epoch_record(run, before, self.operator.windows, reports, placement)
         if not clean:
@@ -262,7 +273,7 @@ class Engine:
         self._free = record.cleaned
         self.controller.observe(change, record, reports, sunk - started, clean=clean)
         entry = epoch_entry(record, self.manifest, reports, change, self.config) | {
-            "kind": "cleanup" if clean else "epoch",
+            "kind": "cleanup" if clean or late else "epoch",
             "time": wall,
             "seconds": {
                 "order": ordered - started,

@@ -25,6 +25,8 @@ class EpochRun:
     """Groups that get rows in an epoch that produces missing results: of joins above those."""
     ending: bool
     """Whether the input had ended, so that all rows are final."""
+    late: bool
+    """Whether its results had been missing."""
 
 
 def epoch_record(
@@ -47,8 +49,8 @@ def epoch_record(
         files=tuple(file for report in reports for file in report.files),
         counters=Counters(
             input_rows=sum(report.input_rows for report in reports),
-            results_runtime=0 if run.clean else results,
-            results_cleanup=results if run.clean else 0,
+            results_runtime=0 if run.late else results,
+            results_cleanup=results if run.late else 0,
             epochs=1,
             spills=len(run.change.spills),
             relocations=len(run.change.step.switched),

@@ -116,7 +116,7 @@ class Query:
         engine = self._engine
         while engine.has_cleanup and not self._stopping.is_set():
             if engine.has_pending and not engine.has_begun_cleanup:
-                self._run_epoch(None, None)  # a tree: what a lower join missed is input of the next
+                self._run_epoch(None, None, late=True)  # a tree: what a join missed is input of the next
             else:
                 self._clean_once(Cleaning.ALL)
 
@@ -200,7 +200,7 @@ class Query:
             self._drain(ending=True)
             while (engine.has_cleanup or engine.has_pending) and not self._stopping.is_set():
                 self.cleanup()
-                self._drain(ending=True)
+                self._drain(ending=True, late=True)
 
     def _end(self) -> None:
         self._seconds = time.perf_counter() - self._started
@@ -221,23 +221,26 @@ class Query:
             if due and not self._engine.has_begun_cleanup:
                 self._clean_once(cleaning)
 
-    def _drain(self, *, ending: bool = False) -> None:
+    def _drain(self, *, ending: bool = False, late: bool = False) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop.
 
         At the end of the input, or on demand, suspended groups get their turns too.
         """
         engine = self._engine
         while (engine.has_pending or (ending and engine.has_held)) and not self._stopping.is_set():
-            self._run_epoch(None, None, ending=ending)
+            self._run_epoch(None, None, ending=ending, late=late)
 
-    def _run_epoch(self, batch: DataFrame | None, batch_id: int | None, *, ending: bool = False) -> None:
+    def _run_epoch(
+        self, batch: DataFrame | None, batch_id: int | None, *, ending: bool = False, late: bool = False
+    ) -> None:
         with self._one_epoch:
             if self._stopping.is_set():
                 # To return would let Spark count the batch as done, and a restart would never see it again.
                 raise _StoppedError
             while self._engine.has_begun_cleanup:
                 self._clean(Cleaning.BEGUN)
-            self._note(self._engine.run_epoch(self._execute(batch), batch_id, ending=ending))
+            entry = self._engine.run_epoch(self._execute(batch), batch_id, ending=ending, late=late)
+            self._note(entry)
 
     def _clean_once(self, cleaning: Cleaning) -> None:
         with self._one_epoch:

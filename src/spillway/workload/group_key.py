@@ -35,6 +35,16 @@ def group_keys(partition: Words, value: Words, partitions: int) -> NDArray[np.in
     return _unhash(signed_order ^ np.uint64(1 << 63)).view(np.int64)
 
 
+def partition_of(keys: NDArray[np.int64], partitions: int) -> NDArray[np.int64]:
+    """The partition whose range the hash of each key lies in."""
+    h = _START ^ (_rotate_right(keys.view(np.uint64) * np.uint64(_PRIME_2), 33) * np.uint64(_PRIME_1))
+    h = _rotate_right(h, 37) * np.uint64(_PRIME_1) + np.uint64(_PRIME_4)
+    h = (h ^ (h >> np.uint64(33))) * np.uint64(_PRIME_2)
+    h = (h ^ (h >> np.uint64(29))) * np.uint64(_PRIME_3)
+    h = h ^ (h >> np.uint64(32)) ^ np.uint64(1 << 63)
+    return ((h >> np.uint64(32)) * np.uint64(partitions) >> np.uint64(32)).astype(np.int64)
+
+
 def _ceil_upper(partition: Words, partitions: np.uint64) -> Words:
     return ((partition << np.uint64(32)) + partitions - np.uint64(1)) // partitions
 

@@ -9,14 +9,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from spillway.workload.files import write_stream
+from spillway.workload.group_key import partition_of
 from spillway.workload.options import parse_options
 from spillway.workload.rows import rows
 from spillway.workload.workload import Workload
 
 STREAMS = ("a", "b", "c", "d", "e")
+BLOCKS = 10
+"""A tuple range is cut into so many blocks, inside which values of the second column are dealt out."""
 COLUMNS = {"a": (0,), "b": (0,), "c": (0, 1), "d": (1, 2), "e": (2,)}
 """The joins that each stream takes part in, by its columns `x` and `y`."""
 SCHEMA_SQL = "x long, y long, id long, p string"
@@ -51,14 +56,38 @@ class TreeJoin:
         }
         return replace(parse_options(options).workload, streams=STREAMS)
 
-    def slice(self, stream: str, low: int, high: int) -> pa.RecordBatch:
+    def piece(self, stream: str, low: int, high: int) -> pa.RecordBatch:
         """Rows [low, high) of a stream."""
-        made = [rows(self.workload(join), stream, low, high) for join in COLUMNS[stream]]
-        first, last = made[0], made[-1]
-        columns = [first.column("k"), last.column("k"), first.column("id"), first.column("p")]
+        first = rows(self.workload(COLUMNS[stream][0]), stream, low, high)
+        second = self._second(stream)[low:high]
+        columns = [first.column("k"), pa.array(second), first.column("id"), first.column("p")]
         return pa.RecordBatch.from_arrays(columns, names=["x", "y", "id", "p"])
+
+    def _second(self, stream: str) -> NDArray[np.int64]:
+        """The second column of a stream, of all its rows; of one that has none, the first again.
+
+        Inside a block, rows of odd partitions of the first column get the values of the later partitions of
+        the second, which are of the lower ratios. So what a partition produces says little about what
+        becomes of it: were the columns independent, local and global productivity would be proportional.
+        """
+        x, y = (self._keys(stream, join) for join in (COLUMNS[stream][0], COLUMNS[stream][-1]))
+        dealt = y.copy()
+        if len(COLUMNS[stream]) == 1:
+            return dealt
+        block = max(1, self.tuple_range // BLOCKS)
+        odd = partition_of(x, self.partitions) % 2
+        later = partition_of(y, self.partitions)
+        for low in range(0, self.rows, block):
+            here = slice(low, min(self.rows, low + block))
+            order = np.argsort(odd[here], kind="stable")
+            dealt[here][order] = y[here][np.argsort(later[here], kind="stable")]
+        return dealt
+
+    def _keys(self, stream: str, join: int) -> NDArray[np.int64]:
+        keys: NDArray[np.int64] = rows(self.workload(join), stream, 0, self.rows).column("k").to_numpy()
+        return keys
 
     def write(self, directory: Path, files: int) -> None:
         """The streams as directories of Parquet files, which come one after the other."""
         for stream in STREAMS:
-            write_stream(directory / stream, partial(self.slice, stream), rows=self.rows, files=files)
+            write_stream(directory / stream, partial(self.piece, stream), rows=self.rows, files=files)
