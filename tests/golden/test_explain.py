@@ -29,6 +29,10 @@ VIEWS = {
     ),
     "several_keys": "SELECT x.id, y.p AS y_p FROM a x JOIN b y ON x.k = y.k AND x.j = y.j WHERE x.p <> y.p",
     "expression_key": "SELECT 1 AS one, coalesce(a.p, b.p) AS p FROM a JOIN b ON a.k + 1 = b.k",
+    "tree": (
+        "SELECT a.id, p.price, v.volume FROM a, b, c, prices p, volumes v "
+        "WHERE a.k = b.k AND b.k = c.k AND b.p = p.symbol AND p.symbol = v.symbol AND a.j < v.volume"
+    ),
     "statistics": (
         "SELECT symbol, at, avg(price) OVER (PARTITION BY symbol ORDER BY at, id ROWS 9 PRECEDING) AS a, "
         "count(*) OVER (PARTITION BY symbol ORDER BY at RANGE INTERVAL 30 SECONDS PRECEDING) AS n "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spillway.model.window import Window
 from spillway.plan.aggregate_plan import AggregatePlan
 from spillway.plan.explain_aggregate import explain_aggregate
 from spillway.plan.explain_tree import explain_tree, tree_text
@@ -16,7 +15,7 @@ from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.join_plan import JoinPlan
 from spillway.plan.keys import hash_is_exact
 from spillway.plan.plan_report import InputReport, PlanReport, StageReport
-from spillway.plan.render import display
+from spillway.plan.render import display, window_text
 from spillway.plan.tree_plan import TreePlan
 
 
@@ -98,7 +97,7 @@ def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) ->
         "name": one.name,
         "source": one.source,
         "filter": None if one.filter is None else display(one.filter),
-        "window": _window_text(plan.windows[index]) if plan.windows else None,
+        "window": window_text(plan.windows[index]) if plan.windows else None,
         "key": [display(key) for key in one.keys],
         "state": [
             {
@@ -109,17 +108,6 @@ def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) ->
             for position, column in enumerate(one.columns)
         ],
     }
-
-
-def _window_text(window: Window) -> str:
-    late = f"rows up to {_seconds(window.lateness_us)} late"
-    if window.range_us is None:
-        return f"unbounded, {late}"
-    return f"the last {_seconds(window.range_us)}, {late}"
-
-
-def _seconds(microseconds: int) -> str:
-    return f"{microseconds / 1_000_000:g} s"
 
 
 def _hash_text(exact: bool | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spillway.plan.expression import describe
 from spillway.plan.keys import hash_is_exact
 from spillway.plan.plan_report import JoinInputReport, JoinReport, PlanReport, StageReport
-from spillway.plan.render import display
+from spillway.plan.render import display, window_text
 from spillway.plan.tree_layout import (
     GroupNumber,
     KeyHash,
@@ -40,11 +40,11 @@ def explain_tree(plan: TreePlan, processors: int, groups: int, key_types: Sequen
                 "name": one.name,
                 "source": one.source,
                 "filter": None if one.filter is None else display(one.filter),
-                "window": None,
+                "window": window_text(plan.windows[number]) if plan.windows else None,
                 "key": [display(key) for key in one.keys],
                 "state": [{"name": c.name, "label": c.label, "type": c.type} for c in one.columns],
             }
-            for one in plan.inputs
+            for number, one in enumerate(plan.inputs)
         ],
         "residual": None,
         "outputs": [
@@ -73,6 +73,8 @@ def tree_text(report: PlanReport) -> str:
     for leaf in report["inputs"]:
         lines += ["", f"Input {leaf['name']}: source {leaf['source']}"]
         lines.append(f"  filter     {leaf['filter'] or 'none'}")
+        if leaf["window"] is not None:
+            lines.append(f"  window     {leaf['window']}")
         lines.append(f"  key        {', '.join(leaf['key'])}")
     lines += ["", "Outputs", *(f"  {output['name']}  {output['value']}" for output in report["outputs"])]
     lines += ["", "Stages of an epoch"]

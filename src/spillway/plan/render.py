@@ -10,6 +10,7 @@ import re
 
 from sqlglot import exp
 
+from spillway.model.window import Window
 from spillway.plan.dialect import SpillwayDialect
 
 _QUOTED_SIMPLE = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
@@ -42,3 +43,15 @@ def quote(node: exp.Expr) -> str:
 
 def _sql(node: exp.Expr) -> str:
     return str(node.sql(dialect=SpillwayDialect, normalize_functions=False, comments=False))
+
+
+def window_text(window: Window) -> str:
+    """A window for a reader."""
+    late = f"rows up to {_seconds(window.lateness_us)} late"
+    if window.range_us is None:
+        return f"unbounded, {late}"
+    return f"the last {_seconds(window.range_us)}, {late}"
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{microseconds / 1_000_000:g} s"

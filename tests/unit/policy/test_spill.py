@@ -36,6 +36,40 @@ def test_who_goes_first(policy: str, chosen: tuple[int, ...]) -> None:
     assert tuple(SPILL_POLICIES[policy](SpillSnapshot(GROUPS, wanted_bytes=150), Random(1))) == chosen
 
 
+TREE = (
+    # Low in the tree, small, many results of the view, but much is kept of it further up.
+    GroupStatistics(0, 100, 900, 9, 1, outputs=1000, inter_bytes=900, height=2),
+    GroupStatistics(1, 100, 500, 9, 1, outputs=400, inter_bytes=100, height=2),
+    GroupStatistics(2, 200, 50, 9, 1, outputs=500, inter_bytes=0, height=1),
+    GroupStatistics(3, 200, 400, 9, 1, outputs=400, inter_bytes=0, height=0),
+)
+
+
+@pytest.mark.parametrize(
+    ("policy", "chosen"),
+    [
+        ("local-output", (2,)),
+        ("global-output", (3,)),
+        ("global-output-penalty", (0,)),
+        ("global-output-cleanup", (3,)),
+    ],
+)
+def test_who_goes_first_of_a_tree(policy: str, chosen: tuple[int, ...]) -> None:
+    assert tuple(SPILL_POLICIES[policy](SpillSnapshot(TREE, wanted_bytes=100), Random(1))) == chosen
+
+
+def test_the_penalty_frees_what_is_needed_at_once() -> None:
+    """What joins above will not keep relieves later; the budget holds now."""
+    snapshot = SpillSnapshot(TREE, wanted_bytes=100, needed_bytes=250)
+    assert tuple(SPILL_POLICIES["global-output-penalty"](snapshot, Random(1))) == (0, 3)
+
+
+def test_bottom_up_begins_with_the_lowest_join() -> None:
+    chosen = {tuple(SPILL_POLICIES["bottom-up"](SpillSnapshot(TREE, 250), Random(seed))) for seed in range(9)}
+    assert {frozenset(one[:2]) for one in chosen} == {frozenset({0, 1})}
+    assert all(one[2] == 2 for one in chosen)
+
+
 def test_random_victims_depend_on_the_generator_only() -> None:
     choose = SPILL_POLICIES["random"]
     snapshot = SpillSnapshot(GROUPS, wanted_bytes=150)
