@@ -8,6 +8,7 @@ the operators use all cores.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,40 @@ from spillway.maintain.delta import WEIGHT
 
 THREADED_ROWS = 100_000
 _STATE_WEIGHT = "state_weight"
+
+
+class Algebra(Protocol):
+    """The two operators whose cost grows with the deltas; others may do them elsewhere."""
+
+    def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table: ...
+
+    def consolidate(self, table: pa.Table) -> pa.Table: ...
+
+
+class ArrowAlgebra:
+    """In this process."""
+
+    def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
+        return join(delta, state, pairs)
+
+    def consolidate(self, table: pa.Table) -> pa.Table:
+        return consolidate(table)
+
+
+class AlgebraBySize:
+    """Small tables in this process, those of more than `rows` rows by `large`; the results are the same."""
+
+    def __init__(self, large: Algebra, rows: int) -> None:
+        self._small, self._large, self._rows = ArrowAlgebra(), large, rows
+
+    def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
+        return self._of(delta.num_rows + state.num_rows).join(delta, state, pairs)
+
+    def consolidate(self, table: pa.Table) -> pa.Table:
+        return self._of(table.num_rows).consolidate(table)
+
+    def _of(self, rows: int) -> Algebra:
+        return self._large if rows > self._rows else self._small
 
 
 def consolidate(table: pa.Table) -> pa.Table:
@@ -54,6 +89,24 @@ def fitting(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(kind)
 
 
+def canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Keys as bits: databases take -0.0 for 0.0 and one NaN for another, Arrow does not."""
+    if not pa.types.is_floating(column.type):
+        return column
+    nan = pa.scalar(float("nan"), column.type)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))
+
+
+def equal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where two columns are equal as keys; false where one is NULL."""
+    if one.type != other.type:
+        one, other = one.cast(pa.int64()), other.cast(pa.int64())
+    same = pc.equal(one, other)
+    if pa.types.is_floating(one.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(one), pc.is_nan(other)))
+    return pc.fill_null(same, False)
+
+
 def join(delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
     """All pairs of rows that are equal in `pairs` of columns; weights multiply. No columns: all pairs."""
     state = state.rename_columns([_STATE_WEIGHT if n == WEIGHT else n for n in state.column_names])
@@ -63,11 +116,12 @@ def join(delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> 
         if pairs:
             one, other = delta.column(ours), state.column(theirs)
         else:
-            one, other = (pa.repeat(pa.scalar(0), table.num_rows) for table in (delta, state))
+            zeros = [pa.repeat(pa.scalar(0), table.num_rows) for table in (delta, state)]
+            one, other = (pa.chunked_array([values]) for values in zeros)
         if one.type != other.type:
             one, other = one.cast(pa.int64()), other.cast(pa.int64())
-        delta = delta.append_column(f"left{number}", one)
-        state = state.append_column(f"right{number}", other)
+        delta = delta.append_column(f"left{number}", canonical(one))
+        state = state.append_column(f"right{number}", canonical(other))
         left.append(f"left{number}")
         right.append(f"right{number}")
         dropped += [f"left{number}", f"right{number}"]

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spillway.maintain.algebra import consolidate, distinct, join, negated, weighted
+from spillway.maintain.algebra import Algebra, ArrowAlgebra, distinct, equal, negated, weighted
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
@@ -42,6 +42,8 @@ class ExecutionMetrics:
     """Queries without any row to send."""
     keys_sent: int = 0
     rows_received: int = 0
+    joined_rows: int = 0
+    """Rows of all intermediate results."""
 
     def add(self, key_sets: Sequence[KeySet], answer: Answer) -> None:
         self.queries += 1
@@ -52,8 +54,9 @@ class ExecutionMetrics:
 class Executor:
     """Runs the plans of one view; holds no state between them but the connection."""
 
-    def __init__(self, definition: ViewDefinition) -> None:
+    def __init__(self, definition: ViewDefinition, algebra: Algebra | None = None) -> None:
         self._definition = definition
+        self._algebra = algebra or ArrowAlgebra()
         self._connection = duckdb.connect()
 
     def close(self) -> None:
@@ -61,7 +64,7 @@ class Executor:
 
     def filtered(self, node: int, delta: pa.Table) -> pa.Table:
         """A delta of input `node` in wide columns; rows the view leaves out are gone, equal ones summed."""
-        return consolidate(self._wide(node, self._kept(node, delta)))
+        return self._algebra.consolidate(self._wide(node, self._kept(node, delta)))
 
     def run(
         self, plan: MaintenancePlan, deltas: Sequence[pa.Table], ask: Ask, metrics: ExecutionMetrics
@@ -94,12 +97,12 @@ class Executor:
         names = [f"o{place}" for place in range(len(definition.outputs))]
         plain = [item.sql for item in definition.outputs if item.sql in columns]
         if definition.residual is None and len(plain) == len(names):
-            return consolidate(joined.select([*plain, WEIGHT]).rename_columns([*names, WEIGHT]))
+            return self._algebra.consolidate(joined.select([*plain, WEIGHT]).rename_columns([*names, WEIGHT]))
         self._connection.register("joined", joined)
         items = [f"{item.sql} AS {name}" for item, name in zip(definition.outputs, names, strict=True)]
         keep = f" WHERE {definition.residual}" if definition.residual else ""
         found = self._connection.sql(f"SELECT {', '.join([*items, WEIGHT])} FROM joined{keep}")
-        return consolidate(found.to_arrow_table())
+        return self._algebra.consolidate(found.to_arrow_table())
 
     def _query(
         self,
@@ -131,6 +134,7 @@ class Executor:
             )
             if rows is not None:
                 joined = self._join(query.input, delta, rows, answer.later, own)
+                metrics.joined_rows += joined.num_rows
                 slots.update(split(delta.parts, joined, columns))
 
     def _key_sets(self, node: int, deltas: Sequence[WideDelta]) -> list[KeySet]:
@@ -151,18 +155,18 @@ class Executor:
             state.append(self._wide(node, negated(self._kept(node, later))))
         if delta.parts[0].before and own.num_rows:
             state.append(negated(own.select(state[0].column_names)))
-        joined = join(delta.table, pa.concat_tables(state), self._pairs(node, delta.parts[0].edges))
+        # Summed before the join: one input is narrower than what it is joined with.
+        wanted = self._algebra.consolidate(pa.concat_tables(state)) if len(state) > 1 else state[0]
+        joined = self._algebra.join(delta.table, wanted, self._pairs(node, delta.parts[0].edges))
         for number in sorted({number for part in delta.parts for number in part.local}):
             joined = joined.filter(self._local(node, number, delta.parts, joined))
-        return consolidate(joined) if len(state) > 1 else joined
+        return joined
 
     def _local(self, node: int, number: int, parts: Sequence[Part], joined: pa.Table) -> pa.ChunkedArray:
         """Whether an edge that is left to us holds; it does for parts that do not cover its other end."""
         holds = pa.chunked_array([pa.repeat(pa.scalar(True), joined.num_rows)])
         for ours, theirs in self._pairs(node, [number]):
-            left, right = joined.column(ours), joined.column(theirs)
-            same = pc.equal(left, right) if left.type == right.type else _equal_integers(left, right)
-            holds = pc.and_(holds, pc.fill_null(same, False))
+            holds = pc.and_(holds, equal(joined.column(ours), joined.column(theirs)))
         without = [place for place, part in enumerate(parts) if number not in part.local]
         if without:
             holds = pc.or_(holds, pc.is_in(joined.column(PART), pa.array(without, pa.int32())))
@@ -220,7 +224,3 @@ def _uses(plan: MaintenancePlan) -> dict[int, int]:
     for slot in plan.results:
         uses[slot] += 1
     return uses
-
-
-def _equal_integers(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.equal(left.cast(pa.int64()), right.cast(pa.int64()))

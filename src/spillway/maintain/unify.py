@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spillway.maintain.algebra import fitting
+from spillway.maintain.algebra import canonical, equal, fitting
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import row_schema
 from spillway.maintain.plan import Part, Query
@@ -86,9 +86,7 @@ def keys(definition: ViewDefinition, node: int, delta: WideDelta) -> pa.Table:
         ours = definition.edge_columns(edge, other)
         for place, own in zip(definition.edge_columns(edge, node), ours, strict=True):
             name = f"c{place}"
-            value = fitting(table.column(wide(other, own)), types.field(name).type)
+            value = canonical(fitting(table.column(wide(other, own)), types.field(name).type))
             # Two edges may ask the same column for two values: only equal ones can match.
-            columns[name] = (
-                pc.if_else(pc.equal(columns[name], value), value, None) if name in columns else value
-            )
+            columns[name] = pc.if_else(equal(columns[name], value), value, None) if name in columns else value
     return pa.table({name: columns[name] for name in sorted(columns, key=lambda name: int(name[1:]))})

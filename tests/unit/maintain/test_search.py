@@ -1,6 +1,8 @@
 """Costs, regression and the search for plans."""
 
+import json
 import random
+import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import sqrt
@@ -83,6 +85,22 @@ def test_table_11_3_controlled_search_is_close_to_enumeration_with_a_tenth_of_it
     assert least < controlled <= enumerated / 10
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_controlled_search_takes_a_tenth_of_the_time(seed: int) -> None:
+    view = graph(9, NINE)
+    costs = model(view, seed)
+
+    def timed(find: Callable[[int], PartialStep]) -> tuple[float, float]:
+        began = time.perf_counter()
+        cost = sum(find(delta).seconds for delta in view.nodes)
+        return cost, time.perf_counter() - began
+
+    exact, slow = timed(lambda delta: best_instance(view, costs, delta, 500))
+    close, fast = timed(lambda delta: controlled_instance(view, costs, delta, 500, kept=20))
+    assert exact <= close <= exact * 1.02
+    assert fast <= slow / 10
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_without_a_limit_the_programme_is_exact(seed: int) -> None:
     view = graph(6, [*pairwise(range(6)), (0, 3), (2, 5)])
@@ -115,6 +133,24 @@ def test_grouping_wins_small_rounds_and_recomputation_large_ones() -> None:
     batch = next(one for one in small if one.strategy == "extended-batch")
     assert batch.seconds / small[0].seconds == pytest.approx(3.0, rel=0.1)  # 30 queries against 10
     assert candidates(costs, view, [10**6] * 6)[0].strategy == "recompute"
+
+
+def test_rounds_correct_the_estimates() -> None:
+    view = graph(3, list(pairwise(range(3))))
+    costs = model(view)
+    sizes = [100] * 3
+    plan = conditional(view, sizes)
+    before = costs.estimate(plan, sizes).seconds
+    slower = costs
+    for _ in range(20):  # every source takes five times as long as the samples said, and so do we
+        queries = [
+            (node, 100, 5 * sum(cost(100, 1) for (_, to), cost in costs.costs.items() if to == node) / number)
+            for node, number in ((0, 1), (1, 2), (2, 1))
+        ]
+        local = 3 * costs.local_step_seconds + 600 * costs.local_row_seconds
+        slower = slower.learned(queries, 5 * local, 600)
+    assert slower.estimate(plan, sizes).seconds == pytest.approx(5 * before, rel=0.02)
+    assert CostModel.of_document(json.loads(json.dumps(slower.document()))) == slower
 
 
 def test_regression_recovers_the_terms_it_was_made_of() -> None:

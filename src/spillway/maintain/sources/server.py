@@ -18,9 +18,6 @@ from spillway.maintain.execute import Answer
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
-SUB_BATCH = 50
-"""Keys of one composite query; more keys make more queries in the same transaction (figure 10.10)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -36,6 +33,8 @@ class Cut:
 
     vector: str
     deltas: tuple[pa.Table, ...]
+    age_seconds: float | None = None
+    """How long ago the oldest of these changes was made, where the server knows."""
 
 
 class Server(Protocol):
