@@ -1,8 +1,9 @@
 """Relations of the benchmark `maintain` on real PostgreSQL servers, and the updates that hit them (10.5.1).
 
 A chain r0.b = r1.a, r1.b = r2.a, ... Every value of a join column occurs `ratio` times, so an update changes
-about ratio^(n-1) rows of the view. Rows have about 64 bytes. Join columns have an index if wanted: without
-one a query scans the relation, and with one its cost follows the keys it carries. Half of the
+about ratio^(n-1) rows of the view. So that the view does not outgrow the machine, only the first `joining`
+rows of a relation join at all; updates hit these. Rows have about 64 bytes. Join columns have an index if
+wanted: without one a query scans the relation, and with one its cost follows the keys it carries. Half of the
 updates are inserts of values in range, half delete rows that are there.
 """
 
@@ -21,6 +22,8 @@ import psycopg
 from spillway.errors import JobError
 
 _PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+_NOWHERE = 1 << 40
+"""Values of `b` from here on are values of no `a`."""
 
 
 @contextmanager
@@ -44,16 +47,24 @@ def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
             server.cleanup()
 
 
-def create_relation(dsn: str, table: str, *, rows: int, ratio: float, seed: int, indexed: bool) -> None:
-    """A relation of `rows` rows in which every join value occurs about `ratio` times."""
-    values = max(1, int(rows / ratio))
+def joining_rows(rows: int, ratio: float, relations: int) -> int:
+    """How many rows of each relation join, so that the view has about as many rows as a relation."""
+    return max(1, min(rows, int(rows / ratio ** (relations - 1))))
+
+
+def create_relation(
+    dsn: str, table: str, *, rows: int, joining: int, ratio: float, seed: int, indexed: bool
+) -> None:
+    """A relation of `rows` rows; of the first `joining` every join value occurs about `ratio` times."""
+    values = max(1, int(joining / ratio))
     prime = _PRIMES[seed % len(_PRIMES)]
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
         connection.execute(f"CREATE TABLE {table} (id bigint, a bigint, b bigint, payload text)")
         connection.execute(
-            f"INSERT INTO {table} SELECT g, g % {values}, (g * {prime} + {seed}) % {values}, md5(g::text) "
-            f"FROM generate_series(0::bigint, {rows} - 1) g"
+            f"INSERT INTO {table} SELECT g, CASE WHEN g < {joining} THEN g % {values} ELSE -1 - g END, "
+            f"CASE WHEN g < {joining} THEN (g * {prime} + {seed}) % {values} ELSE {_NOWHERE} + g END, "
+            f"md5(g::text) FROM generate_series(0::bigint, {rows} - 1) g"
         )
         for column in ("id", "a", "b") if indexed else ("id",):
             connection.execute(f"CREATE INDEX ON {table} ({column})")
@@ -61,16 +72,16 @@ def create_relation(dsn: str, table: str, *, rows: int, ratio: float, seed: int,
 
 
 def update_relation(
-    dsn: str, table: str, *, updates: int, rows: int, ratio: float, chance: random.Random
+    dsn: str, table: str, *, updates: int, rows: int, joining: int, ratio: float, chance: random.Random
 ) -> None:
     """Half inserts, half deletes of rows that are there; one transaction."""
-    values = max(1, int(rows / ratio))
+    values = max(1, int(joining / ratio))
     half = updates // 2
     inserts = [
         (rows + chance.randrange(10**9), chance.randrange(values), chance.randrange(values))
         for _ in range(updates - half)
     ]
-    deletes = [chance.randrange(rows) for _ in range(half)]
+    deletes = [chance.randrange(joining) for _ in range(half)]
     with psycopg.connect(dsn) as connection:
         ids, lefts, rights = (list(column) for column in zip(*inserts, strict=True))
         connection.execute(

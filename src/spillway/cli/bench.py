@@ -75,9 +75,29 @@ def maintain(
     repeats: Annotated[int, typer.Option(help="Rounds of each.", min=1)] = 3,
     indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
     refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
+    spark: Annotated[bool, typer.Option(help="Delta tables instead, and queries by Spark jobs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
+    if spark:
+        if indexed or refresh:
+            raise JobError("--spark: tables have no indexes and no REFRESH; leave these options out")
+        from spillway.spark.maintain.tables_bench import bench_tables
+        from spillway.spark.view_session import Session
+
+        with Session() as session:
+            figures = bench_tables(
+                session.spark,
+                relations=relations,
+                rows=rows,
+                updates=_numbers(updates, "--updates"),
+                ratio=ratio,
+                strategies=[one.strip() for one in strategies.split(",")],
+                repeats=repeats,
+                note=say,
+            )
+        _show(figures, json)
+        return
     from spillway.bench.maintain import bench_maintain  # PostgreSQL's client library, only where needed
 
     figures = bench_maintain(
