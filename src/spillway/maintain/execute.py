@@ -58,6 +58,7 @@ class Executor:
         self._definition = definition
         self._algebra = algebra or ArrowAlgebra()
         self._connection = duckdb.connect()
+        self._empties: dict[tuple[int, ...], pa.Table] = {}
 
     def close(self) -> None:
         self._connection.close()
@@ -200,6 +201,11 @@ class Executor:
         return pairs
 
     def _empty(self, nodes: Sequence[int]) -> pa.Table:
+        if tuple(nodes) not in self._empties:
+            self._empties[tuple(nodes)] = self._make_empty(nodes)
+        return self._empties[tuple(nodes)]
+
+    def _make_empty(self, nodes: Sequence[int]) -> pa.Table:
         fields = [
             pa.field(wide(node, place), field.type)
             for node in sorted(nodes)

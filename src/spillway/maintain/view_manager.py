@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +31,7 @@ SAMPLE_ROWS = 5_000
 RECOMPUTE = "recompute"
 """The strategy of loading all sources and replacing the stored view."""
 
+T = TypeVar("T")
 Choose = Callable[[Sequence[int]], MaintenancePlan | None]
 """Rows of each input's delta to the plan of a round; None: recompute."""
 
@@ -95,6 +98,7 @@ class ViewManager:
         self.choose = choose
         self._clock = clock
         self._executor = Executor(definition, algebra)
+        self._pool = ThreadPoolExecutor(max(1, len(servers)), "spillway-maintain")
         self._loaded: Loaded | None = None
         self._relations = tuple(
             Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
@@ -116,10 +120,11 @@ class ViewManager:
         """Bring the view to the sources' present state; None when nothing has changed."""
         state = self.open()
         started = self._clock()
-        cuts = {
-            name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
-            for name, nodes in self._by_server().items()
-        }
+        cuts = self._at_every_server(
+            lambda name, nodes: self._servers[name].changes(
+                [self._relations[node] for node in nodes], state.vectors[name]
+            )
+        )
         raw = self._deltas(cuts)
         if not any(delta.num_rows for delta in raw):
             return None
@@ -174,6 +179,7 @@ class ViewManager:
         return answer.rows[0].num_rows, self._clock() - began
 
     def close(self) -> None:
+        self._pool.shutdown()
         self._executor.close()
 
     def _known_load(self) -> Loaded:
@@ -191,12 +197,11 @@ class ViewManager:
     def _joined(self, at: Mapping[str, str] | None) -> tuple[pa.Table, dict[str, str]]:
         """The rows of the view over complete sources, and the vectors that they stand for."""
         began = self._clock()
-        cuts = {
-            name: self._servers[name].load(
+        cuts = self._at_every_server(
+            lambda name, nodes: self._servers[name].load(
                 [self._relations[node] for node in nodes], None if at is None else at[name]
             )
-            for name, nodes in self._by_server().items()
-        }
+        )
         tables = self._deltas(cuts)
         rows = recompute(self._definition, self._executor, tables)
         samples = [
@@ -222,8 +227,24 @@ class ViewManager:
         return ask
 
     def _confirm(self, vectors: Mapping[str, str]) -> None:
-        for name, nodes in self._by_server().items():
-            self._servers[name].confirm(self._tables(nodes), self._store.reader, vectors[name])
+        reader = self._store.reader
+        self._at_every_server(
+            lambda name, nodes: self._servers[name].confirm(self._tables(nodes), reader, vectors[name])
+        )
+
+    def _at_every_server(self, work: Callable[[str, Sequence[int]], T]) -> dict[str, T]:
+        """`work` at each server with its inputs; remote servers side by side."""
+        servers = self._by_server()
+        waiting: dict[str, Future[T]] = {
+            name: self._pool.submit(work, name, nodes)
+            for name, nodes in servers.items()
+            if getattr(self._servers[name], "remote", False) and len(servers) > 1
+        }
+        try:
+            done = {name: work(name, nodes) for name, nodes in servers.items() if name not in waiting}
+        finally:
+            wait(waiting.values())  # whatever happened: nobody else may be using a server when this returns
+        return done | {name: future.result() for name, future in waiting.items()}
 
     def _deltas(self, cuts: Mapping[str, Cut]) -> list[pa.Table]:
         """The deltas of all inputs, in their order."""

@@ -28,6 +28,7 @@ from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer
 from spillway.maintain.sources.postgres_capture import Table, change_table, install_table
+from spillway.maintain.sources.postgres_copy import copied_bytes
 from spillway.maintain.sources.postgres_select import (
     Select,
     all_rows,
@@ -57,6 +58,8 @@ T = TypeVar("T")
 
 class PostgresServer:
     """One database of a PostgreSQL server; `cooperative` allows temporary tables for the keys of a query."""
+
+    remote = True
 
     def __init__(
         self,
@@ -255,9 +258,7 @@ def _copied(
     connection: psycopg.Connection[Any], relation: Relation, selects: Sequence[Select]
 ) -> list[pa.Table]:
     """The signed rows of each select, all read by one statement."""
-    with connection.cursor().copy(copy_statement(relation, selects)) as copy:
-        data = b"".join(copy)
-    return read_copied(data, relation, len(selects))
+    return read_copied(copied_bytes(connection, copy_statement(relation, selects)), relation, len(selects))
 
 
 def _age_seconds(

@@ -22,6 +22,7 @@ from spillway.maintain.sources.server import Relation
 from spillway.plan.schema import Column
 
 _NUMBER = "select_number"
+_THREADED_BYTES = 1 << 20
 _HASHED_ANY = 140_000
 """The server version from which on `= ANY(array)` is no loop over the array."""
 _KEY_TYPES = {
@@ -133,7 +134,10 @@ def read_copied(data: bytes, relation: Relation, selects: int) -> list[pa.Table]
     plain = {one.name: pa.timestamp("us") if pa.types.is_timestamp(one.type) else one.type for one in schema}
     table = pa_csv.read_csv(
         io.BytesIO(data),
-        read_options=pa_csv.ReadOptions(column_names=[*column_names(relation.columns), WEIGHT, _NUMBER]),
+        read_options=pa_csv.ReadOptions(
+            column_names=[*column_names(relation.columns), WEIGHT, _NUMBER],
+            use_threads=len(data) > _THREADED_BYTES,
+        ),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
             column_types=plain | {_NUMBER: pa.int32()},

@@ -38,7 +38,11 @@ class Cut:
 
 
 class Server(Protocol):
-    """One database: a PostgreSQL server, an SQLite or DuckDB file."""
+    """One database: a PostgreSQL server, an SQLite or DuckDB file.
+
+    A server with a true attribute `remote` works elsewhere, may be used by any one thread at a time, and is
+    asked side by side with others.
+    """
 
     def columns(self, table: str) -> tuple[Column, ...]:
         """The columns of a table; an unknown table is refused."""
