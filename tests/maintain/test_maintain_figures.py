@@ -12,7 +12,6 @@ import pytest
 
 from spillway.bench.maintain_figures import RUNS
 from spillway.bench.maintain_laboratory import Laboratory
-from spillway.bench.maintain_search_figure import search_table
 from spillway.cli import main
 from spillway.figure.maintain_drawing import draw_maintain_figure
 from spillway.figure.maintain_experiment import MAINTAIN_FIGURES, maintain_experiment
@@ -45,9 +44,6 @@ def test_figure(name: str, laboratory: Laboratory, tmp_path: Path) -> None:
     assert set(lines) == LINES.get(name, set(lines))
     if name == "11.10":
         assert len(lines) == 8, "four paths, measured and estimated"
-    if name == "10.14":
-        (ratios,) = lines.values()
-        assert list(ratios) == ["1", "4"] or set(ratios) <= set("123456")
     drawing = draw_maintain_figure(maintain_experiment(name), {"lines": lines}, tmp_path / "figures")
     assert f"Figure {name}" in drawing.read_text()
 
@@ -65,7 +61,6 @@ def test_table_11_3(
     assert 1 <= lines["cost over enumeration"]["20"] <= 1.02
     assert lines["cost over enumeration"]["1"] >= lines["cost over enumeration"]["5"] >= 1
     assert (tmp_path / "figure-table-11.3.svg").exists()
-    assert set(search_table(quick=True)) == set(lines)
 
 
 def test_all_figures_have_a_run() -> None:

@@ -159,7 +159,7 @@ class Bed:
     def _values(self, node: int) -> str:
         """SQL of the values of row `g`."""
         edges = [
-            f"g * {_PRIMES[number % len(_PRIMES)]} % {self.shape.values(number)}"
+            f"mod(g * {_PRIMES[number % len(_PRIMES)]}, {self.shape.values(number)})"
             for number in self.shape.edges_of(node)
         ]
         return ", ".join([*edges, *(f"md5((g + {n})::text)" for n in range(self.shape.payloads))])

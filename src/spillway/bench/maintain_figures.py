@@ -115,7 +115,7 @@ def _strategies(lab: Laboratory, updates: Sequence[int], strategies: Sequence[st
 def _join_ratios(lab: Laboratory) -> Lines:
     lines: Lines = {"batch": {}, "conditional": {}}
     for ratio in (0.5, 1.0, 3.0) if lab.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0):
-        rows = max(2_000, min(lab.rows, int(lab.rows * 2 / max(1.0, ratio) ** (SIX - 1))))
+        rows = max(500, min(lab.rows, int(lab.rows * 2 / max(1.0, ratio) ** (SIX - 1))))
         with lab.bed(BedShape(SIX, chain(SIX), rows, (ratio,) * (SIX - 1))) as bed:
             bed.seconds(evenly(60, SIX), by_name("batch", bed))
             for strategy, points in lines.items():
