@@ -9,7 +9,10 @@ updates are inserts of values in range, half delete rows that are there.
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +25,8 @@ import psycopg
 from spillway.errors import JobError
 
 _PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+_SHARED_BUFFERS = "512MB"
+_RESTART_SECONDS = 30.0
 _NOWHERE = 1 << 40
 """Values of `b` from here on are values of no `a`."""
 
@@ -41,10 +46,33 @@ def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 servers.append(cast("Any", pgserver).get_server(root / f"pg{number}", cleanup_mode="stop"))
+            _give_memory(servers[-1])
         yield [str(server.get_uri()) for server in servers]
     finally:
         for server in servers:
             server.cleanup()
+
+
+def _give_memory(server: Any) -> None:
+    """Restart a server with a buffer that holds its relations, as an installed one would have."""
+    pid = server.get_pid()
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET shared_buffers = '{_SHARED_BUFFERS}'")
+    os.kill(pid, signal.SIGINT)
+    deadline = time.monotonic() + _RESTART_SECONDS
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server.ensure_postgres_running()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def joining_rows(rows: int, ratio: float, relations: int) -> int:
