@@ -46,14 +46,25 @@ def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list
 
 
 class CostChoice:
-    """The cheapest candidate of every round; every round corrects the estimates."""
+    """The cheapest candidate of every round; every round corrects the estimates.
+
+    Comparing plans takes tens of milliseconds. A choice is kept for rounds of about the same sizes (to a
+    factor of two), until the estimates have moved.
+    """
 
     def __init__(self, model: CostModel, graph: ViewGraph) -> None:
         self.model = model
         self._graph = graph
+        self._kept: dict[tuple[int, ...], MaintenancePlan | None] = {}
+        self._kept_with = model
 
     def __call__(self, sizes: Sequence[int]) -> MaintenancePlan | None:
-        return candidates(self.model, self._graph, sizes)[0].plan
+        if self.model.differs(self._kept_with):
+            self._kept, self._kept_with = {}, self.model
+        about = tuple(size.bit_length() for size in sizes)
+        if about not in self._kept:
+            self._kept[about] = candidates(self.model, self._graph, sizes)[0].plan
+        return self._kept[about]
 
     def observe(self, report: RoundReport) -> None:
         """Learn from a round that asked sources."""

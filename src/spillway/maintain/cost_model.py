@@ -18,6 +18,7 @@ from spillway.maintain.regression import CostFunction
 _NEWEST = 0.3
 """The weight of the newest round."""
 _FURTHEST = 20.0
+_MOVED = 1.2
 Direction = tuple[int, int]
 """An edge by its number, and the input that is asked."""
 
@@ -109,6 +110,16 @@ class CostModel:
         expected = self.local_step_seconds * len(queries) + self.local_row_seconds * rows
         local = _moved(self.local_factor, local_seconds / expected) if queries else self.local_factor
         return replace(self, source_factors=factors, local_factor=local)
+
+    def differs(self, other: CostModel) -> bool:
+        """Whether rounds since then have moved an estimate by more than a fifth."""
+        nodes = {*self.source_factors, *other.source_factors}
+        pairs = [(self._factor(node), other._factor(node)) for node in nodes]
+        pairs += [
+            (self.local_factor, other.local_factor),
+            (self.recompute_seconds, other.recompute_seconds),
+        ]
+        return any(max(pair) > _MOVED * min(pair) for pair in pairs)
 
     def _factor(self, node: int) -> float:
         return self.source_factors.get(node, 1.0)
