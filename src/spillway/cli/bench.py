@@ -65,7 +65,7 @@ def relocation(
 @bench.command()
 def maintain(
     relations: Annotated[int, typer.Option(help="Relations in the chain.", min=2)] = 6,
-    rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 200_000,
     servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold them.", min=1)] = 3,
     updates: Annotated[str, typer.Option(help="Updates per round, with commas.")] = "200,1000,3000",
     ratio: Annotated[float, typer.Option(help="How often a join value occurs.", min=0.1)] = 1.0,

@@ -65,7 +65,15 @@ class Executor:
 
     def filtered(self, node: int, delta: pa.Table) -> pa.Table:
         """A delta of input `node` in wide columns; rows the view leaves out are gone, equal ones summed."""
-        return self._algebra.consolidate(self._wide(node, self._kept(node, delta)))
+        return self._algebra.consolidate(self.kept(node, delta))
+
+    def kept(self, node: int, delta: pa.Table) -> pa.Table:
+        """The same with equal rows as they are."""
+        return self._wide(node, self._kept(node, delta))
+
+    def consolidated(self, rows: pa.Table) -> pa.Table:
+        """Equal rows as one with the sum of their weights."""
+        return self._algebra.consolidate(rows)
 
     def run(
         self, plan: MaintenancePlan, deltas: Sequence[pa.Table], ask: Ask, metrics: ExecutionMetrics

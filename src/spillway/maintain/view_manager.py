@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +30,6 @@ SAMPLE_ROWS = 5_000
 RECOMPUTE = "recompute"
 """The strategy of loading all sources and replacing the stored view."""
 
-T = TypeVar("T")
 Choose = Callable[[Sequence[int]], MaintenancePlan | None]
 """Rows of each input's delta to the plan of a round; None: recompute."""
 
@@ -120,11 +118,10 @@ class ViewManager:
         """Bring the view to the sources' present state; None when nothing has changed."""
         state = self.open()
         started = self._clock()
-        cuts = self._at_every_server(
-            lambda name, nodes: self._servers[name].changes(
-                [self._relations[node] for node in nodes], state.vectors[name]
-            )
-        )
+        cuts = {
+            name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
+            for name, nodes in self._by_server().items()
+        }
         raw = self._deltas(cuts)
         if not any(delta.num_rows for delta in raw):
             return None
@@ -197,11 +194,12 @@ class ViewManager:
     def _joined(self, at: Mapping[str, str] | None) -> tuple[pa.Table, dict[str, str]]:
         """The rows of the view over complete sources, and the vectors that they stand for."""
         began = self._clock()
-        cuts = self._at_every_server(
-            lambda name, nodes: self._servers[name].load(
+        cuts = {
+            name: self._servers[name].load(
                 [self._relations[node] for node in nodes], None if at is None else at[name]
             )
-        )
+            for name, nodes in self._by_server().items()
+        }
         tables = self._deltas(cuts)
         rows = recompute(self._definition, self._executor, tables)
         samples = [
@@ -227,24 +225,28 @@ class ViewManager:
         return ask
 
     def _confirm(self, vectors: Mapping[str, str]) -> None:
-        reader = self._store.reader
-        self._at_every_server(
-            lambda name, nodes: self._servers[name].confirm(self._tables(nodes), reader, vectors[name])
-        )
+        """Tell every server; remote ones side by side.
 
-    def _at_every_server(self, work: Callable[[str, Sequence[int]], T]) -> dict[str, T]:
-        """`work` at each server with its inputs; remote servers side by side."""
-        servers = self._by_server()
-        waiting: dict[str, Future[T]] = {
-            name: self._pool.submit(work, name, nodes)
-            for name, nodes in servers.items()
-            if getattr(self._servers[name], "remote", False) and len(servers) > 1
-        }
+        Nothing comes back: threads that read rows would wait for each other's turn in the interpreter.
+        """
+        reader, servers = self._store.reader, self._by_server()
+
+        def confirm(name: str) -> None:
+            self._servers[name].confirm(self._tables(servers[name]), reader, vectors[name])
+
+        waiting = [
+            self._pool.submit(confirm, name)
+            for name in servers
+            if getattr(self._servers[name], "remote", False)
+        ]
         try:
-            done = {name: work(name, nodes) for name, nodes in servers.items() if name not in waiting}
+            for name in servers:
+                if not getattr(self._servers[name], "remote", False):
+                    confirm(name)
         finally:
-            wait(waiting.values())  # whatever happened: nobody else may be using a server when this returns
-        return done | {name: future.result() for name, future in waiting.items()}
+            wait(waiting)  # whatever happened: nobody else may be using a server when this returns
+        for future in waiting:
+            future.result()
 
     def _deltas(self, cuts: Mapping[str, Cut]) -> list[pa.Table]:
         """The deltas of all inputs, in their order."""

@@ -46,8 +46,8 @@ from spillway.plan.schema import Column
 
 _PATIENCE_SECONDS = 60.0
 """How long a server may be away in the middle of a round."""
-INLINE_KEYS = 20_000
-"""Keys that travel in the text of a query; more go into a temporary table, which takes a few milliseconds."""
+INLINE_KEYS = 200_000
+"""Keys that travel in the text of a query; more go into a temporary table."""
 _TYPES = {
     "boolean": "boolean", "smallint": "smallint", "integer": "int", "bigint": "bigint", "real": "float",
     "double precision": "double", "text": "string", "date": "date", "uuid": "postgresql uuid",

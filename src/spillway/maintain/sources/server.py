@@ -40,8 +40,8 @@ class Cut:
 class Server(Protocol):
     """One database: a PostgreSQL server, an SQLite or DuckDB file.
 
-    A server with a true attribute `remote` works elsewhere, may be used by any one thread at a time, and is
-    asked side by side with others.
+    A server with a true attribute `remote` works elsewhere and may be used by any one thread at a time; what
+    it is told takes place side by side with what others are told.
     """
 
     def columns(self, table: str) -> tuple[Column, ...]:
