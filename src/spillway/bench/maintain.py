@@ -20,6 +20,7 @@ from typing import Any
 import psycopg
 
 from spillway.bench.maintain_data import (
+    JoiningRows,
     chain_view,
     create_relation,
     joining_rows,
@@ -67,16 +68,17 @@ def bench_maintain(
         )
         chance = random.Random(0)  # noqa: S311 - data of a benchmark
 
+        kept = {table: JoiningRows(joining, seed) for seed, table in enumerate(tables)}
+        values = max(1, int(joining / ratio))
+
         def write(count: int) -> None:
-            share = max(1, count // relations)
-            for table in tables:
+            for table, rows_of in kept.items():
                 update_relation(
                     dsn_of[table],
                     table,
-                    updates=share,
-                    rows=rows,
-                    joining=joining,
-                    ratio=ratio,
+                    updates=count // relations,
+                    joining=rows_of,
+                    values=values,
                     chance=chance,
                 )
 

@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import psycopg
 
 from spillway.errors import JobError
@@ -99,25 +100,37 @@ def create_relation(
         connection.execute(f"VACUUM ANALYZE {table}")
 
 
+class JoiningRows:
+    """The ids of the rows that join; as many are inserted as deleted, so the view keeps its size."""
+
+    def __init__(self, joining: int, seed: int) -> None:
+        self._ids = np.arange(joining)
+        self._chance = np.random.default_rng(seed)
+        self._next = 1 << 41
+
+    def exchange(self, count: int) -> tuple[list[int], list[int]]:
+        """Ids of new rows, and ids of as many that are there and go."""
+        count = min(count, len(self._ids))
+        places = self._chance.choice(len(self._ids), count, replace=False)
+        gone, fresh = self._ids[places], np.arange(self._next, self._next + count)
+        self._ids[places] = fresh
+        self._next += count
+        return fresh.tolist(), gone.tolist()
+
+
 def update_relation(
-    dsn: str, table: str, *, updates: int, rows: int, joining: int, ratio: float, chance: random.Random
+    dsn: str, table: str, *, updates: int, joining: JoiningRows, values: int, chance: random.Random
 ) -> None:
     """Half inserts, half deletes of rows that are there; one transaction."""
-    values = max(1, int(joining / ratio))
-    half = updates // 2
-    inserts = [
-        (rows + chance.randrange(10**9), chance.randrange(values), chance.randrange(values))
-        for _ in range(updates - half)
-    ]
-    deletes = [chance.randrange(joining) for _ in range(half)]
+    fresh, gone = joining.exchange(max(1, updates // 2))
+    lefts, rights = ([chance.randrange(values) for _ in fresh] for _ in range(2))
     with psycopg.connect(dsn) as connection:
-        ids, lefts, rights = (list(column) for column in zip(*inserts, strict=True))
         connection.execute(
             f"INSERT INTO {table} SELECT i, a, b, md5(i::text) "
             "FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS u(i, a, b)",
-            [ids, lefts, rights],
+            [fresh, lefts, rights],
         )
-        connection.execute(f"DELETE FROM {table} WHERE id = ANY(%s::bigint[])", [deletes])
+        connection.execute(f"DELETE FROM {table} WHERE id = ANY(%s::bigint[])", [gone])
 
 
 def chain_view(tables: Sequence[str]) -> str:
