@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +19,7 @@ from spillway.maintain.algebra import Algebra, ArrowAlgebra, distinct, equal, ne
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
-from spillway.maintain.unify import PART, KeySet, WideDelta, keys, signature, split, unify
+from spillway.maintain.unify import KeySet, keys, signature, unify
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,64 +123,62 @@ class Executor:
         ask: Ask,
         metrics: ExecutionMetrics,
     ) -> None:
-        deltas = unify(query, slots)
-        key_sets = self._key_sets(query.input, deltas)
+        groups = unify(query, slots)
+        key_sets = self._key_sets(query.input, groups, slots)
         if key_sets:
             answer = ask(query.input, key_sets)
             metrics.add(key_sets, answer)
         else:
             answer = self._no_answer(query.input)
             metrics.skipped += 1
-        columns = {
-            part.write: [*self._definition.wide_columns(plan.covers[part.write]), WEIGHT]
-            for part in query.parts
-        }
         for part in query.parts:
             slots[part.write] = self._empty(plan.covers[part.write])
         by_columns = dict(zip((one.columns for one in key_sets), answer.rows, strict=True))
-        for delta in deltas:
-            rows = by_columns.get(
-                signature(self._definition, query.input, delta.parts[0]), by_columns.get(())
-            )
-            if rows is not None:
-                joined = self._join(query.input, delta, rows, answer.later, own)
+        for parts in groups:
+            columns = signature(self._definition, query.input, parts[0])
+            rows = by_columns.get(columns, by_columns.get(()))
+            if rows is None:
+                continue
+            state = self._state(query.input, rows, answer.later, own if parts[0].before else None)
+            for part in parts:
+                joined = self._join(query.input, part, slots[part.read], state)
                 metrics.joined_rows += joined.num_rows
-                slots.update(split(delta.parts, joined, columns))
+                names = [*self._definition.wide_columns(plan.covers[part.write]), WEIGHT]
+                slots[part.write] = joined.select(names)
 
-    def _key_sets(self, node: int, deltas: Sequence[WideDelta]) -> list[KeySet]:
+    def _key_sets(
+        self, node: int, groups: Sequence[tuple[Part, ...]], slots: dict[int, pa.Table]
+    ) -> list[KeySet]:
         """What to ask the source for: one set of keys per signature; all rows answer every other part too."""
         found: dict[tuple[int, ...], list[pa.Table]] = {}
-        for delta in deltas:
-            columns = signature(self._definition, node, delta.parts[0])
+        for parts in groups:
+            columns = signature(self._definition, node, parts[0])
             if not columns:
                 return [KeySet((), pa.table({}))]
-            found.setdefault(columns, []).append(keys(self._definition, node, delta))
+            found.setdefault(columns, []).append(keys(self._definition, node, parts, slots))
         sets = [KeySet(columns, distinct(pa.concat_tables(tables))) for columns, tables in found.items()]
         return [one for one in sets if one.keys.num_rows]
 
-    def _join(self, node: int, delta: WideDelta, rows: pa.Table, later: pa.Table, own: pa.Table) -> pa.Table:
-        """A wide delta joined with the wanted state of input `node`, as far as its keys reach."""
+    def _state(self, node: int, rows: pa.Table, later: pa.Table, own: pa.Table | None) -> pa.Table:
+        """The wanted state of input `node`, as far as the keys of a query reach."""
         state = [self._wide(node, weighted(self._kept(node, rows)))]
         if later.num_rows:
             state.append(self._wide(node, negated(self._kept(node, later))))
-        if delta.parts[0].before and own.num_rows:
+        if own is not None and own.num_rows:
             state.append(negated(own.select(state[0].column_names)))
         # Summed before the join: one input is narrower than what it is joined with.
-        wanted = self._algebra.consolidate(pa.concat_tables(state)) if len(state) > 1 else state[0]
-        joined = self._algebra.join(delta.table, wanted, self._pairs(node, delta.parts[0].edges))
-        for number in sorted({number for part in delta.parts for number in part.local}):
-            joined = joined.filter(self._local(node, number, delta.parts, joined))
-        return joined
+        return self._algebra.consolidate(pa.concat_tables(state)) if len(state) > 1 else state[0]
 
-    def _local(self, node: int, number: int, parts: Sequence[Part], joined: pa.Table) -> pa.ChunkedArray:
-        """Whether an edge that is left to us holds; it does for parts that do not cover its other end."""
-        holds = pa.chunked_array([pa.repeat(pa.scalar(True), joined.num_rows)])
-        for ours, theirs in self._pairs(node, [number]):
-            holds = pc.and_(holds, equal(joined.column(ours), joined.column(theirs)))
-        without = [place for place, part in enumerate(parts) if number not in part.local]
-        if without:
-            holds = pc.or_(holds, pc.is_in(joined.column(PART), pa.array(without, pa.int32())))
-        return holds
+    def _join(self, node: int, part: Part, delta: pa.Table, state: pa.Table) -> pa.Table:
+        """One part joined with a state of input `node`; edges that are left to us are evaluated at once."""
+        joined = self._algebra.join(delta, state, self._pairs(node, part.edges))
+        for number in part.local:
+            holds = [
+                equal(joined.column(ours), joined.column(theirs))
+                for ours, theirs in self._pairs(node, [number])
+            ]
+            joined = joined.filter(reduce(pc.and_, holds))
+        return joined
 
     def _kept(self, node: int, rows: pa.Table) -> pa.Table:
         """Rows of a source without those that the view's own filter leaves out."""
