@@ -1,9 +1,9 @@
 """Deltas of different shape in one query, and its answer split back into them (10.2.4).
 
 Parts that join the source by the same edges and in the same state are unified. Of a delta only the values of
-its join columns travel, so the wide table of the dissertation, which has NULL where a part has no such column,
-comes down to the key columns that all parts have; each combination travels once. The answer is split by
-joining it with each part: no part carries columns of another.
+its join columns travel, so the wide table of the dissertation, with NULL where a part has no column, comes
+down to the key columns that all parts have; each combination travels once. The answer is split by joining it
+with each part: no part carries columns of another.
 """
 
 from __future__ import annotations

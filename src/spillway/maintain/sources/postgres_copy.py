@@ -22,7 +22,7 @@ def copied_bytes(connection: psycopg.Connection[Any], statement: sql.Composed) -
         return b"".join(connection.wait(_messages(connection)))
 
 
-def _messages(connection: psycopg.Connection[Any]) -> Generator[Wait, Ready, list[Any]]:
+def _messages(connection: psycopg.Connection[Any]) -> Generator[Wait, Ready | int, list[Any]]:
     pgconn, messages = connection.pgconn, list[Any]()
     while True:
         size, message = pgconn.get_copy_data(1)
