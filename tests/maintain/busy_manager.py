@@ -1,4 +1,4 @@
-"""Maintains a view round after round until it is killed. Usage: busy_manager.py JOB.toml"""
+"""Maintains a view round after round until it is killed, and says so. Usage: busy_manager.py JOB.toml"""
 
 import sys
 
@@ -11,7 +11,8 @@ def main() -> None:
         maintenance.start()
         print("ready", flush=True)
         while True:
-            maintenance.manager.round()
+            if maintenance.manager.round() is not None:
+                print("round", flush=True)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,8 @@ def test_killed_at_any_moment(dsns: list[str], tmp_path: Path) -> None:
             with subprocess.Popen([sys.executable, CHILD, job], stdout=subprocess.PIPE, text=True) as child:
                 assert child.stdout is not None
                 assert child.stdout.readline() == "ready\n"
-                time.sleep(0.1 + chance.random() * 0.4)
+                assert child.stdout.readline() == "round\n"
+                time.sleep(chance.random() * 0.4)
                 child.kill()
             with Maintenance(read_maintain_job(job)) as maintenance:
                 state = maintenance.store.state()
