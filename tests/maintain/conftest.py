@@ -12,12 +12,15 @@ from uuid import uuid4
 
 import duckdb
 import psycopg
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
+from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.sources.postgres import PostgresServer
 from spillway.maintain.sources.server import Cut, Relation, Server
@@ -40,9 +43,7 @@ class Writer(Protocol):
     def delete(self, table: str, place: int) -> None: ...
     def update(self, table: str, place: int, row: Row) -> None: ...
     def rows(self, table: str) -> list[Row]: ...
-    def begin_slow(self, table: str, row: Row) -> None:
-        """Insert in a transaction that goes on."""
-
+    def begin_slow(self, table: str, row: Row) -> None: ...  # inserts in a transaction that goes on
     def commit_slow(self) -> None: ...
     def close(self) -> None: ...
 
@@ -125,6 +126,40 @@ class PostgresWriter:
 
     def _run(self, text: str, table: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         return self._connection.execute(sql.SQL(text).format(sql.Identifier(table)), values)  # type: ignore
+
+
+class DeltaWriter:
+    """Every change is a version; there are no transactions that go on."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def create(self, table: str) -> None:
+        write_deltalake(self._root / table, _arrow([]))
+
+    def insert(self, table: str, row: Row) -> None:
+        write_deltalake(self._root / table, _arrow([row]), mode="append")
+
+    def delete(self, table: str, place: int) -> None:
+        rows = self.rows(table)
+        write_deltalake(self._root / table, _arrow(rows[:place] + rows[place + 1 :]), mode="overwrite")
+
+    def update(self, table: str, place: int, row: Row) -> None:
+        self.delete(table, place)
+        self.insert(table, row)
+
+    def rows(self, table: str) -> list[Row]:
+        found = DeltaTable(self._root / table).to_pyarrow_table()
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def begin_slow(self, *_: object) -> None: ...
+
+    commit_slow = close = begin_slow
+
+
+def _arrow(rows: Sequence[Row]) -> pa.Table:
+    schema = pa.schema({"a": pa.int64(), "b": pa.int64(), "c": pa.string()})
+    return pa.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
 
 
 class Interfering:
@@ -249,10 +284,11 @@ def open_server(tmp_path: Path, postgres_dsn: Callable[[int], str]) -> Iterator[
             connection = sqlite3.connect(path, isolation_level=None)
             connection.execute("PRAGMA journal_mode = wal")
             connection.execute("PRAGMA synchronous = off")
-            server, writer = (
-                SqliteServer(path, cooperative=cooperative, sub_batch=2),
-                FileWriter(connection, None),
-            )
+            server = SqliteServer(path, cooperative=cooperative, sub_batch=2)
+            writer = FileWriter(connection, None)
+        elif kind == "delta":
+            (tmp_path / name).mkdir()
+            server, writer = DeltaServer(tmp_path / name), DeltaWriter(tmp_path / name)
         else:
             root = duckdb.connect(str(tmp_path / f"{name}.duckdb"))
             server = DuckDbServer(root, cooperative=cooperative, sub_batch=2)

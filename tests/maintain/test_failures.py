@@ -210,8 +210,9 @@ def drop(chain: Chain) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("place", ["changes", "first ask", "second ask", "last ask", "confirm"])
 def test_a_postgresql_server_killed_and_restarted_in_a_round(
-    postgres_dsn: Any, postgres_control: Any, tmp_path: Path
+    postgres_dsn: Any, postgres_control: Any, tmp_path: Path, place: str
 ) -> None:
     chain = Chain([postgres_dsn(1), postgres_dsn(0)], tmp_path / "view.duckdb")
     try:
@@ -222,23 +223,25 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
                     f"INSERT INTO {home.table} (a, b) SELECT g % 15, g % 11 FROM generate_series(1, 9) g"
                 )
                 connection.execute(f"DELETE FROM {home.table} WHERE a = 3")
-        ask, calls = chain.servers["s0"].ask, []
+        method = place.split()[-1]
+        at_call = {"second ask": 2, "last ask": 3}.get(place, 1)
+        real, calls = getattr(chain.servers["s0"], method), []
         restarted: list[threading.Thread] = []
 
         def doomed(*words: Any) -> Any:
             calls.append(1)
-            if len(calls) == 2:
+            if len(calls) == at_call:
                 pid = postgres_control(1).get_pid()
                 os.kill(pid, signal.SIGQUIT)  # at once, as in a crash; the next start recovers
                 restarted.append(threading.Thread(target=restart))
                 restarted[0].start()
-            return ask(*words)
+            return real(*words)
 
         def restart() -> None:
             time.sleep(0.3)
             postgres_control(1).ensure_postgres_running()
 
-        chain.servers["s0"].ask = doomed  # type: ignore[method-assign]
+        setattr(chain.servers["s0"], method, doomed)
         report = chain.manager.round()
         assert restarted
         restarted[0].join(60)
@@ -246,6 +249,8 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
         assert report.queries == 6
         assert chain.stored() == chain.expected()
         assert chain.manager.verify() == 0
+        assert chain.manager.round() is None, "nothing is applied twice"
+        assert chain.stored() == chain.expected()
     finally:
         drop(chain)
 

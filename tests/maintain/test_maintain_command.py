@@ -97,6 +97,25 @@ def test_load_round_verify_and_explain(shop: Path, call: Call) -> None:
     assert json.loads(journal[0])["queries"] == report["queries"]
 
 
+def test_an_aggregated_view(shop: Path, call: Call) -> None:
+    start = JOB.index("SELECT o.id AS id"), JOB.index("FROM orders o")
+    select = "SELECT c.name AS name, count(*) AS n, sum(p.price * o.n) AS total, max(o.item) AS last "
+    job = JOB[: start[0]] + select + JOB[start[1] :].replace("WHERE o.n > 0", "WHERE o.n > 0 GROUP BY c.name")
+    (shop / "job.toml").write_text(job)
+    assert call("maintain", shop / "job.toml", "--json")[0] == 0
+    assert result(shop) == [("ann", 1, 6, "pen"), ("bob", 1, 5, "ink")]
+    with sqlite3.connect(shop / "shop.sqlite") as connection:
+        connection.execute("UPDATE orders SET n = 4 WHERE id = 3")
+        connection.execute("DELETE FROM customer WHERE name = 'bob'")
+    connection.close()
+    code, output, _ = call("maintain", shop / "job.toml", "--json")
+    summary = json.loads(output)
+    assert (code, summary["rows"], summary["rounds"][0]["updates"]) == (0, 1, 3)
+    assert 0 < summary["lag_seconds_max"] <= summary["freshness_seconds_max"] < 60
+    assert result(shop) == [("ann", 2, 26, "pen")]
+    assert json.loads(call("maintain", shop / "job.toml", "--verify", "--json")[1])["verified"] is True
+
+
 def test_verify_finds_a_view_that_is_wrong(shop: Path, call: Call) -> None:
     call("maintain", shop / "job.toml", "--json")
     with duckdb.connect(str(shop / "view.duckdb")) as store:

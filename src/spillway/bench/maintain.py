@@ -2,8 +2,9 @@
 
 For every number of updates each strategy maintains its own batch of that size, several times; its time is
 the median from the cut of the round to the view's delta, without applying it, which is the same for all.
-Optionally all relations are copied into one server as a materialized view, and REFRESH is timed against a
-round of one update per thousand rows.
+Sequential maintenance asks per update: it is measured once, for the smallest number of updates. Optionally
+all relations are copied into one server as a materialized view, and REFRESH is timed against a round of one
+update per thousand rows.
 """
 
 from __future__ import annotations
@@ -18,12 +19,21 @@ from typing import Any
 
 import psycopg
 
-from spillway.bench.maintain_data import chain_view, create_relation, postgres_servers, update_relation
-from spillway.maintain.choice import AUTO, choose_by_cost, choose_by_name
+from spillway.bench.maintain_data import (
+    JoiningRows,
+    chain_view,
+    create_relation,
+    joining_rows,
+    postgres_servers,
+    update_relation,
+)
+from spillway.maintain.choice import AUTO, choose_by_name
 from spillway.maintain.maintain_job import MaintainJob, ServerSpec
 from spillway.maintain.maintenance import Maintenance
 from spillway.maintain.view_manager import Home, RoundReport
 from spillway.view import View
+
+SEQUENTIAL = "sequential"
 
 
 def bench_maintain(
@@ -45,10 +55,13 @@ def bench_maintain(
         tempfile.TemporaryDirectory(prefix="spillway-bench-maintain-") as scratch,
         postgres_servers(Path(scratch), servers) as dsns,
     ):
+        joining = joining_rows(rows, ratio, relations)
         dsn_of = {table: dsns[number % servers] for number, table in enumerate(tables)}
         for seed, table in enumerate(tables):
             note(f"creating {table} with {rows:,} rows")
-            create_relation(dsn_of[table], table, rows=rows, ratio=ratio, seed=seed, indexed=indexed)
+            create_relation(
+                dsn_of[table], table, rows=rows, joining=joining, ratio=ratio, seed=seed, indexed=indexed
+            )
         job = MaintainJob(
             view=View.sql(chain_view(tables)),
             servers={f"s{number}": ServerSpec("postgresql", dsn) for number, dsn in enumerate(dsns)},
@@ -57,10 +70,19 @@ def bench_maintain(
         )
         chance = random.Random(0)  # noqa: S311 - data of a benchmark
 
+        kept = {table: JoiningRows(joining, seed) for seed, table in enumerate(tables)}
+        values = max(1, int(joining / ratio))
+
         def write(count: int) -> None:
-            share = max(1, count // relations)
-            for table in tables:
-                update_relation(dsn_of[table], table, updates=share, rows=rows, ratio=ratio, chance=chance)
+            for table, rows_of in kept.items():
+                update_relation(
+                    dsn_of[table],
+                    table,
+                    updates=count // relations,
+                    joining=rows_of,
+                    values=values,
+                    chance=chance,
+                )
 
         with Maintenance(job) as maintenance:
             note("loading the view")
@@ -72,46 +94,51 @@ def bench_maintain(
                 maintenance.cost_model()
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
-                for strategy in strategies:
-                    reports = [_round(maintenance, strategy, write, count) for _ in range(repeats)]
-                    results.setdefault(str(count), {})[strategy] = _summary(reports)
-                    note(f"{count} updates, {strategy}: {results[str(count)][strategy]}")
+                chosen = [one for one in strategies if one != SEQUENTIAL or count == min(updates)]
+                reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in chosen}
+                for number in range(repeats):  # in turns, so that a busy moment of the machine hits all
+                    for strategy in chosen:
+                        if strategy != SEQUENTIAL or number == 0:
+                            reports[strategy].append(_round(maintenance, strategy, write, count))
+                results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
+                for strategy, found in results[str(count)].items():
+                    note(f"{count} updates, {strategy}: {found}")
             wrong = maintenance.manager.verify()
             figures: dict[str, Any] = {
                 "bench": "maintain", "relations": relations, "rows": rows, "servers": servers, "ratio": ratio,
                 "indexed": indexed,
                 "load_seconds": round(load_seconds, 3), "results": results, "wrong_rows": wrong,
-                "ratios": _ratios(results),
+                "ratios": ratios_of(results),
             }  # fmt: skip
             if refresh:
-                figures["refresh"] = _refresh(maintenance, tables, dsn_of, write, rows, note)
+                figures["refresh"] = _refresh(maintenance, tables, dsn_of, write, rows, repeats, note)
         return figures
 
 
 def _round(maintenance: Maintenance, strategy: str, write: Callable[[int], None], count: int) -> RoundReport:
     graph = maintenance.definition.graph
     maintenance.manager.choose = (
-        choose_by_cost(maintenance.cost_model(), graph)
-        if strategy == AUTO
-        else choose_by_name(strategy, graph)
+        maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
     )
     write(count)
-    report = maintenance.manager.round()
+    report = maintenance.round()
     assert report is not None
     return report
 
 
-def _summary(reports: Sequence[RoundReport]) -> dict[str, Any]:
+def summary_of(reports: Sequence[RoundReport]) -> dict[str, Any]:
+    """Rounds of one strategy: medians."""
     return {
         "seconds": round(statistics.median(report.maintain_seconds for report in reports), 4),
         "query_seconds": round(statistics.median(report.query_seconds for report in reports), 4),
+        "round_seconds": round(statistics.median(report.lag_seconds for report in reports), 4),
         "queries": reports[-1].queries,
         "strategy": reports[-1].strategy,
         "view_rows": reports[-1].delta_rows,
     }
 
 
-def _ratios(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, float]]:
+def ratios_of(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, float]]:
     """How many times faster conditional grouping is than the others; the choice against the best."""
     ratios: dict[str, dict[str, float]] = {}
     for count, by_strategy in results.items():
@@ -131,6 +158,7 @@ def _refresh(
     dsn_of: Mapping[str, str],
     write: Callable[[int], None],
     rows: int,
+    repeats: int,
     note: Callable[[str], None],
 ) -> dict[str, Any]:
     """REFRESH MATERIALIZED VIEW with all relations in one server, against a round with 0.1 % changed rows."""
@@ -153,10 +181,16 @@ def _refresh(
         began = time.monotonic()
         connection.execute("REFRESH MATERIALIZED VIEW whole")
         refresh_seconds = time.monotonic() - began
-    report = _round(maintenance, "conditional", write, max(len(tables), rows // 1000 * len(tables)))
+    count = max(len(tables), rows // 1000 * len(tables))
+    reports = [_round(maintenance, "conditional", write, count) for _ in range(repeats)]
+    seconds = statistics.median(report.lag_seconds for report in reports)
     return {
         "refresh_seconds": round(refresh_seconds, 3),
-        "round_seconds": round(report.lag_seconds, 3),
-        "updates": report.updates,
-        "times_faster": round(refresh_seconds / report.lag_seconds, 1),
+        "round_seconds": round(seconds, 3),
+        "parts": {
+            part: round(statistics.median(getattr(report, f"{part}_seconds") for report in reports), 3)
+            for part in ("cut", "query", "maintain", "apply")
+        },
+        "updates": reports[-1].updates,
+        "times_faster": round(refresh_seconds / seconds, 1),
     }

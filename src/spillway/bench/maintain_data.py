@@ -1,14 +1,18 @@
 """Relations of the benchmark `maintain` on real PostgreSQL servers, and the updates that hit them (10.5.1).
 
 A chain r0.b = r1.a, r1.b = r2.a, ... Every value of a join column occurs `ratio` times, so an update changes
-about ratio^(n-1) rows of the view. Rows have about 64 bytes. Join columns have an index if wanted: without
-one a query scans the relation, and with one its cost follows the keys it carries. Half of the
+about ratio^(n-1) rows of the view. So that the view does not outgrow the machine, only the first `joining`
+rows of a relation join at all; updates hit these. Rows have about 64 bytes. Join columns have an index if
+wanted: without one a query scans the relation, and with one its cost follows the keys it carries. Half of the
 updates are inserts of values in range, half delete rows that are there.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +20,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import psycopg
 
 from spillway.errors import JobError
 
 _PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+_SHARED_BUFFERS = "512MB"
+_RESTART_SECONDS = 30.0
+_NOWHERE = 1 << 40
+"""Values of `b` from here on are values of no `a`."""
 
 
 @contextmanager
@@ -38,47 +47,90 @@ def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 servers.append(cast("Any", pgserver).get_server(root / f"pg{number}", cleanup_mode="stop"))
+            _give_memory(servers[-1])
         yield [str(server.get_uri()) for server in servers]
     finally:
         for server in servers:
             server.cleanup()
 
 
-def create_relation(dsn: str, table: str, *, rows: int, ratio: float, seed: int, indexed: bool) -> None:
-    """A relation of `rows` rows in which every join value occurs about `ratio` times."""
-    values = max(1, int(rows / ratio))
+def _give_memory(server: Any) -> None:
+    """Restart a server with a buffer that holds its relations, as an installed one would have."""
+    pid = server.get_pid()
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET shared_buffers = '{_SHARED_BUFFERS}'")
+    os.kill(pid, signal.SIGINT)
+    deadline = time.monotonic() + _RESTART_SECONDS
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server.ensure_postgres_running()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def joining_rows(rows: int, ratio: float, relations: int) -> int:
+    """How many rows of each relation join, so that the view has about as many rows as a relation."""
+    return max(1, min(rows, int(rows / ratio ** (relations - 1))))
+
+
+def create_relation(
+    dsn: str, table: str, *, rows: int, joining: int, ratio: float, seed: int, indexed: bool
+) -> None:
+    """A relation of `rows` rows; of the first `joining` every join value occurs about `ratio` times."""
+    values = max(1, int(joining / ratio))
     prime = _PRIMES[seed % len(_PRIMES)]
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
         connection.execute(f"CREATE TABLE {table} (id bigint, a bigint, b bigint, payload text)")
         connection.execute(
-            f"INSERT INTO {table} SELECT g, g % {values}, (g * {prime} + {seed}) % {values}, md5(g::text) "
-            f"FROM generate_series(0::bigint, {rows} - 1) g"
+            f"INSERT INTO {table} SELECT g, CASE WHEN g < {joining} THEN g % {values} ELSE -1 - g END, "
+            f"CASE WHEN g < {joining} THEN (g * {prime} + {seed}) % {values} ELSE {_NOWHERE} + g END, "
+            f"md5(g::text) FROM generate_series(0::bigint, {rows} - 1) g"
         )
         for column in ("id", "a", "b") if indexed else ("id",):
             connection.execute(f"CREATE INDEX ON {table} ({column})")
         connection.execute(f"VACUUM ANALYZE {table}")
 
 
+class JoiningRows:
+    """The ids of the rows that join; as many are inserted as deleted, so the view keeps its size."""
+
+    def __init__(self, joining: int, seed: int) -> None:
+        self._ids = np.arange(joining)
+        self._chance = np.random.default_rng(seed)
+        self._next = 1 << 41
+
+    def exchange(self, count: int) -> tuple[list[int], list[int]]:
+        """Ids of new rows, and ids of as many that are there and go."""
+        count = min(count, len(self._ids))
+        places = self._chance.choice(len(self._ids), count, replace=False)
+        gone, fresh = self._ids[places], np.arange(self._next, self._next + count)
+        self._ids[places] = fresh
+        self._next += count
+        return fresh.tolist(), gone.tolist()
+
+
 def update_relation(
-    dsn: str, table: str, *, updates: int, rows: int, ratio: float, chance: random.Random
+    dsn: str, table: str, *, updates: int, joining: JoiningRows, values: int, chance: random.Random
 ) -> None:
     """Half inserts, half deletes of rows that are there; one transaction."""
-    values = max(1, int(rows / ratio))
-    half = updates // 2
-    inserts = [
-        (rows + chance.randrange(10**9), chance.randrange(values), chance.randrange(values))
-        for _ in range(updates - half)
-    ]
-    deletes = [chance.randrange(rows) for _ in range(half)]
+    fresh, gone = joining.exchange(max(1, updates // 2))
+    lefts, rights = ([chance.randrange(values) for _ in fresh] for _ in range(2))
     with psycopg.connect(dsn) as connection:
-        ids, lefts, rights = (list(column) for column in zip(*inserts, strict=True))
         connection.execute(
             f"INSERT INTO {table} SELECT i, a, b, md5(i::text) "
             "FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS u(i, a, b)",
-            [ids, lefts, rights],
+            [fresh, lefts, rights],
         )
-        connection.execute(f"DELETE FROM {table} WHERE id = ANY(%s::bigint[])", [deletes])
+        connection.execute(f"DELETE FROM {table} WHERE id = ANY(%s::bigint[])", [gone])
 
 
 def chain_view(tables: Sequence[str]) -> str:

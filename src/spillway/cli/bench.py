@@ -86,7 +86,7 @@ def relocation(
 @bench.command()
 def maintain(
     relations: Annotated[int, typer.Option(help="Relations in the chain.", min=2)] = 6,
-    rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 200_000,
     servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold them.", min=1)] = 3,
     updates: Annotated[str, typer.Option(help="Updates per round, with commas.")] = "200,1000,3000",
     ratio: Annotated[float, typer.Option(help="How often a join value occurs.", min=0.1)] = 1.0,
@@ -96,9 +96,29 @@ def maintain(
     repeats: Annotated[int, typer.Option(help="Rounds of each.", min=1)] = 3,
     indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
     refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
+    spark: Annotated[bool, typer.Option(help="Delta tables instead, and queries by Spark jobs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
+    if spark:
+        if indexed or refresh:
+            raise JobError("--spark: tables have no indexes and no REFRESH; leave these options out")
+        from spillway.spark.maintain.tables_bench import bench_tables
+        from spillway.spark.view_session import Session
+
+        with Session() as session:
+            figures = bench_tables(
+                session.spark,
+                relations=relations,
+                rows=rows,
+                updates=_numbers(updates, "--updates"),
+                ratio=ratio,
+                strategies=[one.strip() for one in strategies.split(",")],
+                repeats=repeats,
+                note=say,
+            )
+        _show(figures, json)
+        return
     from spillway.bench.maintain import bench_maintain  # PostgreSQL's client library, only where needed
 
     figures = bench_maintain(

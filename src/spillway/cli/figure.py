@@ -14,6 +14,8 @@ from spillway.figure.comparison import compare, lines
 from spillway.figure.compute_drawing import draw_compute_figure
 from spillway.figure.compute_experiment import COMPUTE_FIGURES, compute_experiment
 from spillway.figure.drawing import draw_figure
+from spillway.figure.maintain_drawing import draw_maintain_figure
+from spillway.figure.maintain_experiment import MAINTAIN_FIGURES, maintain_experiment
 from spillway.figure.tree_experiments import (
     TREE_EXPERIMENTS,
     compare_strategies,
@@ -36,6 +38,9 @@ def figure(
         return
     if name in TREE_EXPERIMENTS:
         _tree_figure(name, out, seeds, quick=quick, json=json)
+        return
+    if name in MAINTAIN_FIGURES:
+        _maintain_figure(name, out, quick=quick, json=json)
         return
     chosen = experiment(name, quick=quick)
     from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
@@ -78,6 +83,20 @@ def _compute_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
     with Session(settings=SPARK_DEFAULTS) as session:
         figures = run_compute_experiment(session.spark, chosen, read_costs(), say)
     figures["drawing"] = str(draw_compute_figure(chosen, figures, out))
+    if json:
+        print_json(figures)
+    else:
+        say(f"the drawing is {figures['drawing']}")
+
+
+def _maintain_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
+    chosen = maintain_experiment(name)
+    from spillway.bench.maintain_figures import run_maintain_figure  # PostgreSQL, only where needed
+
+    figures = run_maintain_figure(chosen, quick=quick, note=say)
+    figures["drawing"] = str(draw_maintain_figure(chosen, figures, out))
+    for label, points in figures["lines"].items():
+        say(f"{label}: " + ", ".join(f"{x}: {y:.4g}" for x, y in points.items()))
     if json:
         print_json(figures)
     else:

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -11,8 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.errors import StateError
+from spillway.errors import SourceError, StateError
+from spillway.maintain.algebra import AlgebraBySize
 from spillway.maintain.choice import AUTO
+from spillway.maintain.continuous import lag_metrics, run_rounds
 from spillway.maintain.explain import explain_dict, explain_text
 from spillway.maintain.maintain_job import MaintainJob, read_maintain_job
 from spillway.maintain.maintenance import Maintenance
@@ -31,7 +34,8 @@ def maintain(
 ) -> None:
     """Maintain a stored view over databases that go on changing: one round, or round after round."""
     parsed = read_maintain_job(job)
-    with Maintenance(parsed) as maintenance:
+    with ExitStack() as stack:
+        maintenance = stack.enter_context(_opened(parsed, stack))
         maintenance.start()
         if explain:
             _explain(maintenance, parsed, updates, json)
@@ -41,29 +45,54 @@ def maintain(
             _run(maintenance, parsed, json)
 
 
+def _opened(job: MaintainJob, stack: ExitStack) -> Maintenance:
+    """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
+    if not job.needs_spark:
+        return Maintenance(job)
+    from spillway.spark.maintain.spark_algebra import SparkAlgebra  # Spark, only where it is needed
+    from spillway.spark.maintain.spark_server import SparkServer
+    from spillway.spark.view_session import Session
+
+    spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
+    algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
+    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra)
+
+
 def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
     reports: list[RoundReport] = []
+    forever = job.until == "forever"
     with Journal(job.store.with_name(job.store.name + ".journal.jsonl")) as journal:
+
+        def done(report: RoundReport) -> None:
+            reports.append(report)
+            journal.append({"kind": "round", "time": time.time(), **asdict(report)})
+            if not json:
+                say(describe(report))
+
+        def failed(error: SourceError) -> None:
+            journal.append({"kind": "failed round", "time": time.time(), "error": str(error)})
+            say(f"the round failed and is tried again: {error}")
+
         stop = threading.Event()
-        previous = _stop_on_signals(stop) if job.until == "forever" else {}
+        previous = _stop_on_signals(stop) if forever else {}
         try:
-            while True:
-                report = maintenance.manager.round()
-                if report is not None:
-                    reports.append(report)
-                    journal.append({"kind": "round", "time": time.time(), **asdict(report)})
-                    if not json:
-                        say(describe(report))
-                if job.until == "exhausted" or stop.wait(job.interval_seconds):
-                    break
+            run_rounds(
+                maintenance,
+                forever=forever,
+                interval_seconds=job.interval_seconds,
+                stop=stop,
+                done=done,
+                failed=failed,
+            )
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
     rows = maintenance.store.size()
     if json:
-        print_json({"rounds": [asdict(report) for report in reports], "rows": rows, "store": str(job.store)})
+        rounds = [asdict(report) for report in reports]
+        print_json({"rounds": rounds, "rows": rows, "store": str(job.store), **lag_metrics(reports)})
     else:
-        say(f"{rows:,} distinct rows in {job.store}, table result")
+        say(f"{rows:,} rows in {job.store}, table result")
 
 
 def _verify(maintenance: Maintenance, json: bool) -> None:
@@ -94,9 +123,10 @@ def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: boo
 
 
 def describe(report: RoundReport) -> str:
+    waited = "" if report.freshness_seconds is None else f"; oldest change {report.freshness_seconds:.1f} s"
     return (
         f"round {report.round}: {report.updates:,} updates, {report.delta_rows:,} view rows changed by "
-        f"{report.strategy} with {report.queries} queries in {report.lag_seconds:.3f} s"
+        f"{report.strategy} with {report.queries} queries in {report.lag_seconds:.3f} s{waited}"
     )
 
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 from spillway.errors import JobError
 from spillway.figure.compute_experiment import COMPUTE_FIGURES
 from spillway.figure.experiment import Experiment
+from spillway.figure.maintain_experiment import MAINTAIN_FIGURES
 from spillway.figure.relocation_experiments import RELOCATION_EXPERIMENTS
 from spillway.figure.spill_experiments import SPILL_EXPERIMENTS
 from spillway.figure.tree_experiments import TREE_EXPERIMENTS
 
 EXPERIMENTS = {one.name: one for one in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
-FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS)
-"""The names of all figures: of join trees (`compute_experiment`) and of runs (here)."""
+FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS, *MAINTAIN_FIGURES)
+"""The names of all figures: of join trees to compute, of runs (here), of trees, and of view maintenance."""
 
 
 def experiment(name: str, *, quick: bool = False) -> Experiment:

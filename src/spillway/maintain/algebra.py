@@ -1,21 +1,59 @@
 """The local algebra on Arrow tables of signed rows: distinct keys, joins of deltas, equal rows summed.
 
 Deltas are small, and Arrow's own operators answer in a millisecond where a SQL engine takes several to bind a
-query. NULL never equals anything in a join, and equals NULL when rows are summed. Above `THREADED_ROWS` rows
-the operators use all cores.
+query; its join takes some milliseconds too, so a single integer key is joined by binary search. NULL never
+equals anything in a join, and equals NULL when rows are summed. Above `THREADED_ROWS` rows Arrow's operators
+use all cores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from spillway.maintain.delta import WEIGHT
 
 THREADED_ROWS = 100_000
 _STATE_WEIGHT = "state_weight"
+
+
+class Algebra(Protocol):
+    """The two operators whose cost grows with the deltas; others may do them elsewhere."""
+
+    def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table: ...
+
+    def consolidate(self, table: pa.Table) -> pa.Table: ...
+
+
+class ArrowAlgebra:
+    """In this process."""
+
+    def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
+        return join(delta, state, pairs)
+
+    def consolidate(self, table: pa.Table) -> pa.Table:
+        return consolidate(table)
+
+
+class AlgebraBySize:
+    """Small tables in this process, those of more than `rows` rows by `large`; the results are the same."""
+
+    def __init__(self, large: Algebra, rows: int) -> None:
+        self._small, self._large, self._rows = ArrowAlgebra(), large, rows
+
+    def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
+        return self._of(delta.num_rows + state.num_rows).join(delta, state, pairs)
+
+    def consolidate(self, table: pa.Table) -> pa.Table:
+        return self._of(table.num_rows).consolidate(table)
+
+    def _of(self, rows: int) -> Algebra:
+        return self._large if rows > self._rows else self._small
 
 
 def consolidate(table: pa.Table) -> pa.Table:
@@ -54,23 +92,71 @@ def fitting(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(kind)
 
 
+def canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Keys as bits: databases take -0.0 for 0.0 and one NaN for another, Arrow does not."""
+    if not pa.types.is_floating(column.type):
+        return column
+    nan = pa.scalar(float("nan"), column.type)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))
+
+
+def equal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where two columns are equal as keys; false where one is NULL."""
+    if one.type != other.type:
+        one, other = one.cast(pa.int64()), other.cast(pa.int64())
+    same = pc.equal(one, other)
+    if pa.types.is_floating(one.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(one), pc.is_nan(other)))
+    return pc.fill_null(same, False)
+
+
 def join(delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
     """All pairs of rows that are equal in `pairs` of columns; weights multiply. No columns: all pairs."""
     state = state.rename_columns([_STATE_WEIGHT if n == WEIGHT else n for n in state.column_names])
-    left, right, dropped = list[str](), list[str](), list[str]()
-    for number, (ours, theirs) in enumerate(pairs or [("", "")]):
-        # Keys are columns of their own: Arrow joins equal types only, and a column may be in two pairs.
-        if pairs:
-            one, other = delta.column(ours), state.column(theirs)
-        else:
-            one, other = (pa.repeat(pa.scalar(0), table.num_rows) for table in (delta, state))
+    ours, theirs = [delta.column(one) for one, _ in pairs], [state.column(other) for _, other in pairs]
+    if len(pairs) == 1 and all(pa.types.is_integer(keys[0].type) for keys in (ours, theirs)):
+        left, right = _matches(ours[0], theirs[0])
+        rows, others = delta.take(left), state.take(right)
+        columns = [*rows.columns, *others.columns]
+        joined = pa.Table.from_arrays(columns, names=[*rows.column_names, *others.column_names])
+    else:
+        joined = _hash_join(delta, state, ours, theirs)
+    weight = pc.multiply(joined.column(WEIGHT), joined.column(_STATE_WEIGHT))
+    return joined.drop_columns([WEIGHT, _STATE_WEIGHT]).append_column(WEIGHT, weight)
+
+
+def _matches(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """The places of all pairs of equal integers, by binary search; NULL equals nothing."""
+    left, right = _integers(ours), _integers(theirs)
+    order = np.argsort(right[1], kind="stable")
+    values = right[1][order]
+    first = np.searchsorted(values, left[1], side="left")
+    counts = np.searchsorted(values, left[1], side="right") - first
+    starts = np.repeat(first - (np.cumsum(counts) - counts), counts)
+    found = order[starts + np.arange(len(starts))]
+    return pa.array(np.repeat(left[0], counts)), pa.array(right[0][found])
+
+
+def _integers(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of values that are not NULL, and the values."""
+    places = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
+    return places, column.drop_null().to_numpy().astype(np.int64, copy=False)
+
+
+def _hash_join(
+    delta: pa.Table, state: pa.Table, ours: Sequence[pa.ChunkedArray], theirs: Sequence[pa.ChunkedArray]
+) -> pa.Table:
+    """Any keys, by Arrow's own join; keys are columns of their own, because a column may be in two pairs."""
+    left, right = list[str](), list[str]()
+    if not ours:
+        ours, theirs = ([pa.chunked_array([pa.repeat(pa.scalar(0), one.num_rows)])] for one in (delta, state))
+    for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         if one.type != other.type:
             one, other = one.cast(pa.int64()), other.cast(pa.int64())
-        delta = delta.append_column(f"left{number}", one)
-        state = state.append_column(f"right{number}", other)
+        delta = delta.append_column(f"left{number}", canonical(one))
+        state = state.append_column(f"right{number}", canonical(other))
         left.append(f"left{number}")
         right.append(f"right{number}")
-        dropped += [f"left{number}", f"right{number}"]
     joined = delta.join(
         state,
         left,
@@ -79,6 +165,4 @@ def join(delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> 
         coalesce_keys=False,
         use_threads=delta.num_rows + state.num_rows > THREADED_ROWS,
     )
-    weight = pc.multiply(joined.column(WEIGHT), joined.column(_STATE_WEIGHT))
-    kept = joined.drop_columns([*dropped, WEIGHT, _STATE_WEIGHT])
-    return kept.append_column(WEIGHT, weight)
+    return joined.drop_columns([*left, *right])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import ViewGraph
@@ -14,7 +14,7 @@ from spillway.maintain.strategies import plan_round
 from spillway.maintain.strategies.adjacent import adjacent
 from spillway.maintain.strategies.extended_batch import extended_batch
 from spillway.maintain.strategies.greedy import greedy
-from spillway.maintain.view_manager import RECOMPUTE, Choose
+from spillway.maintain.view_manager import RECOMPUTE, Choose, RoundReport
 
 AUTO = "auto"
 
@@ -45,9 +45,36 @@ def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list
     return sorted(found, key=lambda one: one.seconds)
 
 
-def choose_by_cost(model: CostModel, graph: ViewGraph) -> Choose:
-    """The cheapest candidate of every round."""
-    return lambda sizes: candidates(model, graph, sizes)[0].plan
+class CostChoice:
+    """The cheapest candidate of every round; every round corrects the estimates.
+
+    Comparing plans takes tens of milliseconds. A choice is kept for rounds of about the same sizes (to a
+    factor of two), until the estimates have moved.
+    """
+
+    def __init__(self, model: CostModel, graph: ViewGraph) -> None:
+        self.model = model
+        self._graph = graph
+        self._kept: dict[tuple[int, ...], MaintenancePlan | None] = {}
+        self._kept_with = model
+
+    def __call__(self, sizes: Sequence[int]) -> MaintenancePlan | None:
+        if self.model.differs(self._kept_with):
+            self._kept, self._kept_with = {}, self.model
+        about = tuple(size.bit_length() for size in sizes)
+        if about not in self._kept:
+            self._kept[about] = candidates(self.model, self._graph, sizes)[0].plan
+        return self._kept[about]
+
+    def observe(self, report: RoundReport) -> None:
+        """Learn from a round that asked sources."""
+        if report.strategy == RECOMPUTE:
+            self.model = replace(self.model, recompute_seconds=report.maintain_seconds)
+        elif report.costs:
+            queries = [(node, keys, seconds) for node, keys, _, seconds in report.costs]
+            local = max(0.0, report.maintain_seconds - report.query_seconds)
+            rows = report.keys_sent + report.joined_rows
+            self.model = self.model.learned(queries, local, rows)
 
 
 def choose_by_name(strategy: str, graph: ViewGraph) -> Choose:

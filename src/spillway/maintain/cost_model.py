@@ -8,13 +8,17 @@ serves every strategy, because a plan says what is sent where.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from spillway.maintain.plan import MaintenancePlan, Query, Take
 from spillway.maintain.regression import CostFunction
 
+_NEWEST = 0.3
+"""The weight of the newest round."""
+_FURTHEST = 20.0
+_MOVED = 1.2
 Direction = tuple[int, int]
 """An edge by its number, and the input that is asked."""
 
@@ -52,6 +56,10 @@ class CostModel:
     """The view manager's own work per query, whatever its size."""
     delay_seconds: float = 0.0
     """Network: the time to transfer one value, either way."""
+    source_factors: Mapping[int, float] = field(default_factory=dict)
+    """What rounds since the samples have shown of an input: its queries take this many times as long."""
+    local_factor: float = 1.0
+    """The same for the view manager's own work."""
 
     def matches(self, edges: Sequence[int], node: int) -> float:
         """Rows of `node` that match one row of a delta by all of `edges`; without edges, all rows."""
@@ -65,10 +73,9 @@ class CostModel:
         width = self.attributes[node]
         transfer = self.delay_seconds * (sent * max(1, len(edges)) + received * width)
         if not edges:  # all rows of the source
-            known = [cost(self.cardinalities[node], 1) for (_, to), cost in self.costs.items() if to == node]
-            return transfer + (sum(known) / len(known) if known else 0.0)
+            return transfer + self._factor(node) * self._average(node, self.cardinalities[node])
         average = sum(self.costs[edge, node](sent, 1) for edge in edges) / len(edges)
-        return transfer + average
+        return transfer + self._factor(node) * average
 
     def estimate(self, plan: MaintenancePlan, sizes: Sequence[float]) -> PlanEstimate:
         """The queries of a plan for deltas of these sizes, and the time of all of it."""
@@ -83,11 +90,44 @@ class CostModel:
                 local = self.local_step_seconds + self.local_row_seconds * (
                     estimate.rows_sent + sum(rows[part.write] for part in step.parts)
                 )
-                seconds += estimate.seconds + (local if estimate.rows_sent else 0.0)
+                seconds += estimate.seconds + (self.local_factor * local if estimate.rows_sent else 0.0)
                 queries.append(estimate)
             else:
                 rows[step.write] = sum(rows[read] for read in step.reads)
         return PlanEstimate(tuple(queries), seconds)
+
+    def learned(
+        self, queries: Sequence[tuple[int, int, float]], local_seconds: float, rows: int
+    ) -> CostModel:
+        """The model after a round: its queries as (input, keys, seconds), its own work on so many rows."""
+        factors = dict(self.source_factors)
+        for node in {node for node, _, _ in queries}:
+            mine = [(keys, seconds) for one, keys, seconds in queries if one == node]
+            expected = sum(self._average(node, keys) for keys, _ in mine)
+            if expected > 0:
+                observed = sum(seconds for _, seconds in mine) / expected
+                factors[node] = _moved(self._factor(node), observed)
+        expected = self.local_step_seconds * len(queries) + self.local_row_seconds * rows
+        local = _moved(self.local_factor, local_seconds / expected) if queries else self.local_factor
+        return replace(self, source_factors=factors, local_factor=local)
+
+    def differs(self, other: CostModel) -> bool:
+        """Whether rounds since then have moved an estimate by more than a fifth."""
+        nodes = {*self.source_factors, *other.source_factors}
+        pairs = [(self._factor(node), other._factor(node)) for node in nodes]
+        pairs += [
+            (self.local_factor, other.local_factor),
+            (self.recompute_seconds, other.recompute_seconds),
+        ]
+        return any(max(pair) > _MOVED * min(pair) for pair in pairs)
+
+    def _factor(self, node: int) -> float:
+        return self.source_factors.get(node, 1.0)
+
+    def _average(self, node: int, keys: float) -> float:
+        """The time of a query by the samples, over all edges by which `node` may be asked."""
+        known = [cost(keys, 1) for (_, to), cost in self.costs.items() if to == node]
+        return sum(known) / len(known) if known else 0.0
 
     def _query(self, query: Query, rows: dict[int, float]) -> QueryEstimate:
         sent: dict[tuple[int, ...], float] = {}
@@ -111,6 +151,8 @@ class CostModel:
             "fanouts": [[*key, value] for key, value in self.fanouts.items()],
             "recompute_seconds": self.recompute_seconds,
             "delay_seconds": self.delay_seconds,
+            "source_factors": [[node, factor] for node, factor in self.source_factors.items()],
+            "local_factor": self.local_factor,
         }
 
     @staticmethod
@@ -122,4 +164,11 @@ class CostModel:
             fanouts={(edge, node): value for edge, node, value in document["fanouts"]},
             recompute_seconds=document["recompute_seconds"],
             delay_seconds=document["delay_seconds"],
+            source_factors=dict(document.get("source_factors", ())),
+            local_factor=document.get("local_factor", 1.0),
         )
+
+
+def _moved(factor: float, observed: float) -> float:
+    """A factor moved towards what was observed, by a share, and never beyond reason."""
+    return factor + _NEWEST * (min(max(observed, 1 / _FURTHEST), _FURTHEST) - factor)

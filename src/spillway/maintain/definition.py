@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spillway.errors import ViewError
+from spillway.maintain.aggregation import Aggregation, is_aggregated, read_aggregation
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.plan.arrow_types import arrow_type
 from spillway.plan.predicates import Equality, Predicates, conjunction, read_predicates
@@ -64,12 +65,15 @@ class ViewDefinition:
     graph: ViewGraph
     residual: str | None
     outputs: tuple[OutputDefinition, ...]
+    """The columns of the join that are stored."""
+    aggregation: Aggregation | None = None
 
     @property
     def fingerprint(self) -> str:
         """Changes when the stored rows would: then the view must be loaded again."""
         return hashlib.sha256(
             repr((self.inputs, self.graph, self.residual, self.outputs)).encode()
+            + (b"" if self.aggregation is None else repr(self.aggregation).encode())
         ).hexdigest()
 
     def wide_columns(self, nodes: Iterable[int]) -> list[str]:
@@ -87,13 +91,15 @@ def wide(node: int, place: int) -> str:
 
 def define_view(view: View, catalog: Catalog) -> ViewDefinition:
     """The definition of `view` over the sources of `catalog`; a view that cannot be maintained is refused."""
-    select = parse_view(view)
+    select = parse_view(view, grouped=True)
     scope = read_scope(select, catalog)
     if any(one.range_us is not None for one in scope.inputs):
         raise ViewError(
             "a maintained view has no windows: remove [RANGE ...]; rows leave when they are deleted"
         )
-    items = read_select_list(select, scope)
+    aggregation, items = (
+        read_aggregation(select, scope) if is_aggregated(select) else (None, read_select_list(select, scope))
+    )
     predicates = read_predicates(select, scope)
     for node in _expressions(items, predicates):
         _check_plain(node)
@@ -114,6 +120,7 @@ def define_view(view: View, catalog: Catalog) -> ViewDefinition:
         graph=graph,
         residual=_sql(residual, scope, columns) if residual is not None else None,
         outputs=tuple(OutputDefinition(item.name, _sql(item.node, scope, columns)) for item in items),
+        aggregation=aggregation,
     )
 
 

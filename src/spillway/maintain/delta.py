@@ -6,6 +6,7 @@ An insert weighs +1, a delete -1, an update is both. Rows may be equal; their we
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -20,12 +21,14 @@ def column_names(columns: Sequence[Column]) -> list[str]:
     return [f"c{place}" for place in range(len(columns))]
 
 
-def row_schema(columns: Sequence[Column]) -> pa.Schema:
+@lru_cache(maxsize=256)
+def row_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """Rows of a source, without a weight."""
     types = [arrow_type(column.type) for column in columns]
     return pa.schema(list(zip(column_names(columns), types, strict=True)))
 
 
-def delta_schema(columns: Sequence[Column]) -> pa.Schema:
+@lru_cache(maxsize=256)
+def delta_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """Rows of a source with their weight, which comes last."""
     return row_schema(columns).append(pa.field(WEIGHT, pa.int64()))

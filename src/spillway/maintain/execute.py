@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spillway.maintain.algebra import consolidate, distinct, join, negated, weighted
+from spillway.maintain.algebra import Algebra, ArrowAlgebra, distinct, equal, negated, weighted
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
-from spillway.maintain.unify import PART, KeySet, WideDelta, keys, signature, split, unify
+from spillway.maintain.unify import KeySet, keys, signature, unify
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class ExecutionMetrics:
     """Queries without any row to send."""
     keys_sent: int = 0
     rows_received: int = 0
+    joined_rows: int = 0
+    """Rows of all intermediate results."""
 
     def add(self, key_sets: Sequence[KeySet], answer: Answer) -> None:
         self.queries += 1
@@ -52,16 +55,26 @@ class ExecutionMetrics:
 class Executor:
     """Runs the plans of one view; holds no state between them but the connection."""
 
-    def __init__(self, definition: ViewDefinition) -> None:
+    def __init__(self, definition: ViewDefinition, algebra: Algebra | None = None) -> None:
         self._definition = definition
+        self._algebra = algebra or ArrowAlgebra()
         self._connection = duckdb.connect()
+        self._empties: dict[tuple[int, ...], pa.Table] = {}
 
     def close(self) -> None:
         self._connection.close()
 
     def filtered(self, node: int, delta: pa.Table) -> pa.Table:
         """A delta of input `node` in wide columns; rows the view leaves out are gone, equal ones summed."""
-        return consolidate(self._wide(node, self._kept(node, delta)))
+        return self._algebra.consolidate(self.kept(node, delta))
+
+    def kept(self, node: int, delta: pa.Table) -> pa.Table:
+        """The same with equal rows as they are."""
+        return self._wide(node, self._kept(node, delta))
+
+    def consolidated(self, rows: pa.Table) -> pa.Table:
+        """Equal rows as one with the sum of their weights."""
+        return self._algebra.consolidate(rows)
 
     def run(
         self, plan: MaintenancePlan, deltas: Sequence[pa.Table], ask: Ask, metrics: ExecutionMetrics
@@ -94,12 +107,12 @@ class Executor:
         names = [f"o{place}" for place in range(len(definition.outputs))]
         plain = [item.sql for item in definition.outputs if item.sql in columns]
         if definition.residual is None and len(plain) == len(names):
-            return consolidate(joined.select([*plain, WEIGHT]).rename_columns([*names, WEIGHT]))
+            return self._algebra.consolidate(joined.select([*plain, WEIGHT]).rename_columns([*names, WEIGHT]))
         self._connection.register("joined", joined)
         items = [f"{item.sql} AS {name}" for item, name in zip(definition.outputs, names, strict=True)]
         keep = f" WHERE {definition.residual}" if definition.residual else ""
         found = self._connection.sql(f"SELECT {', '.join([*items, WEIGHT])} FROM joined{keep}")
-        return consolidate(found.to_arrow_table())
+        return self._algebra.consolidate(found.to_arrow_table())
 
     def _query(
         self,
@@ -110,63 +123,62 @@ class Executor:
         ask: Ask,
         metrics: ExecutionMetrics,
     ) -> None:
-        deltas = unify(query, slots)
-        key_sets = self._key_sets(query.input, deltas)
+        groups = unify(query, slots)
+        key_sets = self._key_sets(query.input, groups, slots)
         if key_sets:
             answer = ask(query.input, key_sets)
             metrics.add(key_sets, answer)
         else:
             answer = self._no_answer(query.input)
             metrics.skipped += 1
-        columns = {
-            part.write: [*self._definition.wide_columns(plan.covers[part.write]), WEIGHT]
-            for part in query.parts
-        }
         for part in query.parts:
             slots[part.write] = self._empty(plan.covers[part.write])
         by_columns = dict(zip((one.columns for one in key_sets), answer.rows, strict=True))
-        for delta in deltas:
-            rows = by_columns.get(
-                signature(self._definition, query.input, delta.parts[0]), by_columns.get(())
-            )
-            if rows is not None:
-                joined = self._join(query.input, delta, rows, answer.later, own)
-                slots.update(split(delta.parts, joined, columns))
+        for parts in groups:
+            columns = signature(self._definition, query.input, parts[0])
+            rows = by_columns.get(columns, by_columns.get(()))
+            if rows is None:
+                continue
+            state = self._state(query.input, rows, answer.later, own if parts[0].before else None)
+            for part in parts:
+                joined = self._join(query.input, part, slots[part.read], state)
+                metrics.joined_rows += joined.num_rows
+                names = [*self._definition.wide_columns(plan.covers[part.write]), WEIGHT]
+                slots[part.write] = joined.select(names)
 
-    def _key_sets(self, node: int, deltas: Sequence[WideDelta]) -> list[KeySet]:
+    def _key_sets(
+        self, node: int, groups: Sequence[tuple[Part, ...]], slots: dict[int, pa.Table]
+    ) -> list[KeySet]:
         """What to ask the source for: one set of keys per signature; all rows answer every other part too."""
         found: dict[tuple[int, ...], list[pa.Table]] = {}
-        for delta in deltas:
-            columns = signature(self._definition, node, delta.parts[0])
+        for parts in groups:
+            columns = signature(self._definition, node, parts[0])
             if not columns:
                 return [KeySet((), pa.table({}))]
-            found.setdefault(columns, []).append(keys(self._definition, node, delta))
+            found.setdefault(columns, []).append(keys(self._definition, node, parts, slots))
         sets = [KeySet(columns, distinct(pa.concat_tables(tables))) for columns, tables in found.items()]
         return [one for one in sets if one.keys.num_rows]
 
-    def _join(self, node: int, delta: WideDelta, rows: pa.Table, later: pa.Table, own: pa.Table) -> pa.Table:
-        """A wide delta joined with the wanted state of input `node`, as far as its keys reach."""
+    def _state(self, node: int, rows: pa.Table, later: pa.Table, own: pa.Table | None) -> pa.Table:
+        """The wanted state of input `node`, as far as the keys of a query reach."""
         state = [self._wide(node, weighted(self._kept(node, rows)))]
         if later.num_rows:
             state.append(self._wide(node, negated(self._kept(node, later))))
-        if delta.parts[0].before and own.num_rows:
+        if own is not None and own.num_rows:
             state.append(negated(own.select(state[0].column_names)))
-        joined = join(delta.table, pa.concat_tables(state), self._pairs(node, delta.parts[0].edges))
-        for number in sorted({number for part in delta.parts for number in part.local}):
-            joined = joined.filter(self._local(node, number, delta.parts, joined))
-        return consolidate(joined) if len(state) > 1 else joined
+        # Summed before the join: one input is narrower than what it is joined with.
+        return self._algebra.consolidate(pa.concat_tables(state)) if len(state) > 1 else state[0]
 
-    def _local(self, node: int, number: int, parts: Sequence[Part], joined: pa.Table) -> pa.ChunkedArray:
-        """Whether an edge that is left to us holds; it does for parts that do not cover its other end."""
-        holds = pa.chunked_array([pa.repeat(pa.scalar(True), joined.num_rows)])
-        for ours, theirs in self._pairs(node, [number]):
-            left, right = joined.column(ours), joined.column(theirs)
-            same = pc.equal(left, right) if left.type == right.type else _equal_integers(left, right)
-            holds = pc.and_(holds, pc.fill_null(same, False))
-        without = [place for place, part in enumerate(parts) if number not in part.local]
-        if without:
-            holds = pc.or_(holds, pc.is_in(joined.column(PART), pa.array(without, pa.int32())))
-        return holds
+    def _join(self, node: int, part: Part, delta: pa.Table, state: pa.Table) -> pa.Table:
+        """One part joined with a state of input `node`; edges that are left to us are evaluated at once."""
+        joined = self._algebra.join(delta, state, self._pairs(node, part.edges))
+        for number in part.local:
+            holds = [
+                equal(joined.column(ours), joined.column(theirs))
+                for ours, theirs in self._pairs(node, [number])
+            ]
+            joined = joined.filter(reduce(pc.and_, holds))
+        return joined
 
     def _kept(self, node: int, rows: pa.Table) -> pa.Table:
         """Rows of a source without those that the view's own filter leaves out."""
@@ -196,6 +208,11 @@ class Executor:
         return pairs
 
     def _empty(self, nodes: Sequence[int]) -> pa.Table:
+        if tuple(nodes) not in self._empties:
+            self._empties[tuple(nodes)] = self._make_empty(nodes)
+        return self._empties[tuple(nodes)]
+
+    def _make_empty(self, nodes: Sequence[int]) -> pa.Table:
         fields = [
             pa.field(wide(node, place), field.type)
             for node in sorted(nodes)
@@ -220,7 +237,3 @@ def _uses(plan: MaintenancePlan) -> dict[int, int]:
     for slot in plan.results:
         uses[slot] += 1
     return uses
-
-
-def _equal_integers(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.equal(left.cast(pa.int64()), right.cast(pa.int64()))

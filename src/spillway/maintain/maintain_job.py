@@ -1,7 +1,7 @@
 """The job file of a maintained view: the view, the servers, which table each source is, where it is stored.
 
     [view]              sql = "SELECT ..." or file = "view.sql"
-    [servers.NAME]      kind = "postgresql", dsn = "..."; or kind = "sqlite", "duckdb", "delta", path = "..."
+    [servers.NAME]      kind = "postgresql", dsn = "..."; "sqlite", "duckdb", "delta", "spark": path = "..."
     [sources.NAME]      server = "NAME", table = "..."
     [maintain]          store = "view.duckdb", strategy = "auto", until = "exhausted" or "forever"
 
@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from spillway.errors import JobError
-from spillway.job import read_view
+from spillway.job import read_spark, read_view
 from spillway.job_table import known, path_of, read_document, resolve, subtable, text
 from spillway.maintain.choice import AUTO
-from spillway.maintain.sources.server import SUB_BATCH
 from spillway.maintain.strategies import STRATEGIES
 from spillway.maintain.view_manager import RECOMPUTE, Home
 from spillway.view import View
 
-KINDS = ("postgresql", "sqlite", "duckdb", "delta")
+SPARK = "spark"
+KINDS = ("postgresql", "sqlite", "duckdb", "delta", SPARK)
 UNTIL = ("exhausted", "forever")
 
 
@@ -35,7 +35,8 @@ class ServerSpec:
     kind: str
     place: str
     cooperative: bool = True
-    sub_batch: int = SUB_BATCH
+    sub_batch: int | None = None
+    """Keys of a composite query; None: found by measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,15 @@ class MaintainJob:
     until: str = "exhausted"
     interval_seconds: float = 1.0
     """Between two rounds of a run that goes on for ever."""
+    spark: Mapping[str, str] | None = None
+    """Settings of a Spark session; None: none is needed."""
+    spark_rows: int = 5_000_000
+    """Where there is a session, deltas of more rows are joined by it."""
+
+    @property
+    def needs_spark(self) -> bool:
+        used = {home.server for home in self.sources.values()}
+        return self.spark is not None or any(self.servers[name].kind == SPARK for name in used)
 
 
 def read_maintain_job(path: str | Path) -> MaintainJob:
@@ -63,11 +73,11 @@ def read_maintain_job(path: str | Path) -> MaintainJob:
 
 def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
     """The job in a parsed TOML document; `base` is what relative paths are relative to."""
-    known(document, ("view", "servers", "sources", "maintain"), "the job file")
+    known(document, ("view", "servers", "sources", "maintain", "spark"), "the job file")
     servers = {name: _server(name, body, base) for name, body in subtable(document, "servers").items()}
     sources = {name: _source(name, body, servers) for name, body in subtable(document, "sources").items()}
     table = subtable(document, "maintain")
-    known(table, ("store", "strategy", "until", "interval_seconds"), "[maintain]")
+    known(table, ("store", "strategy", "until", "interval_seconds", "spark_rows"), "[maintain]")
     if "store" not in table:
         raise JobError('[maintain] has no store; for example store = "view.duckdb"')
     interval = table.get("interval_seconds", 1.0)
@@ -81,6 +91,8 @@ def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
         strategy=_choice(table, "strategy", (AUTO, *STRATEGIES, RECOMPUTE)),
         until=_choice(table, "until", UNTIL),
         interval_seconds=float(interval),
+        spark=read_spark(document) if "spark" in document else None,
+        spark_rows=_whole(table, "spark_rows", 5_000_000, "[maintain]"),
     )
 
 
@@ -95,11 +107,10 @@ def _server(name: str, body: object, base: Path) -> ServerSpec:
     if wanted not in body:
         raise JobError(f"{where} has no {wanted}")
     place = text(body, "dsn", where) if wanted == "dsn" else path_of(body, base, where) or ""
-    cooperative, sub_batch = body.get("cooperative", True), body.get("sub_batch", SUB_BATCH)
+    cooperative = body.get("cooperative", True)
+    sub_batch = _whole(body, "sub_batch", 1, where) if "sub_batch" in body else None
     if not isinstance(cooperative, bool):
         raise JobError(f"{where} cooperative = {cooperative!r}: must be true or false")
-    if isinstance(sub_batch, bool) or not isinstance(sub_batch, int) or sub_batch < 1:
-        raise JobError(f"{where} sub_batch = {sub_batch!r}: must be a whole number of at least 1")
     return ServerSpec(body["kind"], place, cooperative, sub_batch)
 
 
@@ -114,6 +125,13 @@ def _source(name: str, body: object, servers: Mapping[str, ServerSpec]) -> Home:
     if server not in servers:
         raise JobError(f"{where} server = {server!r}: there is no [servers.{server}]")
     return Home(server, text(body, "table", where) if "table" in body else name)
+
+
+def _whole(table: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise JobError(f"{where} {key} = {value!r}: must be a whole number of at least 1")
+    return value
 
 
 def _choice(table: Mapping[str, Any], key: str, values: tuple[str, ...]) -> str:

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
 from spillway.errors import JobError
+from spillway.maintain.algebra import Algebra
 from spillway.maintain.calibrate import calibrate
-from spillway.maintain.choice import AUTO, choose_by_cost, choose_by_name
+from spillway.maintain.choice import AUTO, CostChoice, choose_by_name
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition, define_view
-from spillway.maintain.maintain_job import MaintainJob, ServerSpec
+from spillway.maintain.maintain_job import SPARK, MaintainJob, ServerSpec
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.sources.server import Server
 from spillway.maintain.sources.sqlite import SqliteServer
-from spillway.maintain.view_manager import ViewManager
+from spillway.maintain.view_manager import Choose, RoundReport, ViewManager
 from spillway.maintain.view_store import ViewStore
+
+OpenTables = Callable[[ServerSpec], Server]
+"""Opens the tables of a Spark session, which this layer knows nothing of."""
 
 
 class Maintenance:
     """Use as a context manager; everything it opened is closed at its end."""
 
-    def __init__(self, job: MaintainJob) -> None:
+    def __init__(
+        self, job: MaintainJob, open_tables: OpenTables | None = None, algebra: Algebra | None = None
+    ) -> None:
         self._job = job
+        self._open_tables = open_tables
+        self._choice: CostChoice | None = None
+        self._algebra = algebra
         self._stack = ExitStack()
         self.servers: dict[str, Server] = {}
         self.definition: ViewDefinition
@@ -36,7 +46,7 @@ class Maintenance:
             used = {home.server for home in self._job.sources.values()}
             for name, spec in self._job.servers.items():
                 if name in used:
-                    self.servers[name] = open_server(spec)
+                    self.servers[name] = self._open(spec)
                     stack.callback(self.servers[name].close)
             catalog = {
                 name: self.servers[home.server].columns(home.table)
@@ -44,7 +54,9 @@ class Maintenance:
             }
             self.definition = define_view(self._job.view, catalog)
             names = [item.name for item in self.definition.outputs]
-            self.store = ViewStore(self._job.store, self.definition.fingerprint, names)
+            self.store = ViewStore(
+                self._job.store, self.definition.fingerprint, names, self.definition.aggregation
+            )
             stack.callback(self.store.close)
             homes = [self._job.sources[one.source] for one in self.definition.inputs]
             self.manager = ViewManager(
@@ -53,6 +65,7 @@ class Maintenance:
                 self.servers,
                 self.store,
                 choose_by_name("batch", self.definition.graph),
+                algebra=self._algebra,
             )
             stack.callback(self.manager.close)
             self._stack = stack.pop_all()
@@ -65,10 +78,25 @@ class Maintenance:
         if self._job.strategy != AUTO:
             self.manager.choose = choose_by_name(self._job.strategy, graph)
             return
-        self.manager.choose = choose_by_cost(self.cost_model(), graph)
+        self.manager.choose = self.by_cost()
+
+    def by_cost(self) -> Choose:
+        """The choice by estimated cost, which learns from every round."""
+        if self._choice is None:
+            self._choice = CostChoice(self.cost_model(), self.definition.graph)
+        return self._choice
+
+    def round(self) -> RoundReport | None:
+        """A round of the manager; where costs decide, they learn from it."""
+        report = self.manager.round()
+        if report is not None and self._choice is not None:
+            self._choice.observe(report)
+        return report
 
     def cost_model(self) -> CostModel:
-        """The learned costs, from the store or from sample queries."""
+        """The learned costs: of this run, from the store, or from sample queries."""
+        if self._choice is not None:
+            return self._choice.model
         stored = self.store.note("cost model")
         if stored is not None:
             return CostModel.of_document(json.loads(stored))
@@ -76,9 +104,18 @@ class Maintenance:
         self.store.save_note("cost model", json.dumps(model.document()))
         return model
 
+    def _open(self, spec: ServerSpec) -> Server:
+        if spec.kind != SPARK:
+            return open_server(spec)
+        if self._open_tables is None:
+            raise JobError('kind = "spark" needs a Spark session; run the job by `spillway maintain`')
+        return self._open_tables(spec)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._choice is not None and kind is None:
+            self.store.save_note("cost model", json.dumps(self._choice.model.document()))
         self._stack.close()
 
 

@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One maintenance query: all parts travel together, as one wide delta, and are split again after it."""
+    """One maintenance query: all parts travel together, and the answer is split again after it."""
 
     input: int
     parts: tuple[Part, ...]

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from spillway.maintain.algebra import Algebra
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
 from spillway.maintain.plan import MaintenancePlan
@@ -52,12 +54,15 @@ class RoundReport:
     skipped_queries: int = 0
     keys_sent: int = 0
     rows_received: int = 0
+    joined_rows: int = 0
     cut_seconds: float = 0.0
     query_seconds: float = 0.0
     maintain_seconds: float = 0.0
     apply_seconds: float = 0.0
     lag_seconds: float = 0.0
     """From the cut to the commit: how old the view was when it was committed."""
+    freshness_seconds: float | None = None
+    """From the oldest change of the round to its commit: how long a reader had to wait for it."""
     costs: list[tuple[int, int, int, float]] = field(default_factory=list)
     """Input, keys, key columns and seconds of every query."""
 
@@ -82,6 +87,7 @@ class ViewManager:
         store: ViewStore,
         choose: Choose,
         clock: Callable[[], float] = time.monotonic,
+        algebra: Algebra | None = None,
     ) -> None:
         self._definition = definition
         self._homes = tuple(homes)
@@ -89,7 +95,8 @@ class ViewManager:
         self._store = store
         self.choose = choose
         self._clock = clock
-        self._executor = Executor(definition)
+        self._executor = Executor(definition, algebra)
+        self._pool = ThreadPoolExecutor(max(1, len(servers)), "spillway-maintain")
         self._loaded: Loaded | None = None
         self._relations = tuple(
             Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
@@ -136,16 +143,18 @@ class ViewManager:
             self._confirm(vectors)
             report.delta_rows, report.queries = delta.num_rows, metrics.queries
             report.skipped_queries, report.keys_sent = metrics.skipped, metrics.keys_sent
-            report.rows_received = metrics.rows_received
+            report.rows_received, report.joined_rows = metrics.rows_received, metrics.joined_rows
             report.maintain_seconds, report.apply_seconds = done - cut_at, self._clock() - done
         report.lag_seconds = self._clock() - started
+        ages = [cut.age_seconds for cut in cuts.values() if cut.age_seconds is not None]
+        report.freshness_seconds = max(ages) + report.lag_seconds if ages else None
         return report
 
     def verify(self) -> int:
         """How many rows of the stored view differ from recomputation at its vectors; 0 when it is right."""
         state = self.open()
         rows, _ = self._joined(state.vectors)
-        return compare(self._store.rows(), rows)
+        return compare(self._store.rows(), rows) + self._store.wrong_groups()
 
     def samples(self) -> list[pa.Table]:
         """Some rows of every input, spread over it, in wide columns."""
@@ -167,6 +176,7 @@ class ViewManager:
         return answer.rows[0].num_rows, self._clock() - began
 
     def close(self) -> None:
+        self._pool.shutdown()
         self._executor.close()
 
     def _known_load(self) -> Loaded:
@@ -215,8 +225,28 @@ class ViewManager:
         return ask
 
     def _confirm(self, vectors: Mapping[str, str]) -> None:
-        for name, nodes in self._by_server().items():
-            self._servers[name].confirm(self._tables(nodes), self._store.reader, vectors[name])
+        """Tell every server; remote ones side by side.
+
+        Nothing comes back: threads that read rows would wait for each other's turn in the interpreter.
+        """
+        reader, servers = self._store.reader, self._by_server()
+
+        def confirm(name: str) -> None:
+            self._servers[name].confirm(self._tables(servers[name]), reader, vectors[name])
+
+        waiting = [
+            self._pool.submit(confirm, name)
+            for name in servers
+            if getattr(self._servers[name], "remote", False)
+        ]
+        try:
+            for name in servers:
+                if not getattr(self._servers[name], "remote", False):
+                    confirm(name)
+        finally:
+            wait(waiting)  # whatever happened: nobody else may be using a server when this returns
+        for future in waiting:
+            future.result()
 
     def _deltas(self, cuts: Mapping[str, Cut]) -> list[pa.Table]:
         """The deltas of all inputs, in their order."""

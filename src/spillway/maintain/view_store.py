@@ -3,7 +3,8 @@
 A round's delta and its vectors are committed in one transaction, so a restart goes on exactly where the rows
 are. `result` is the view to read: the named columns and `_count`. A count can never become negative; if a
 delta would make it so, the sources and the view disagree and nothing is written. Rows are found again by a
-digest of 128 bits: comparing all columns of a million rows takes a second, comparing digests 30 ms.
+digest of 128 bits: comparing all columns of a million rows takes a second, comparing digests 30 ms. Of an
+aggregated view `result` has one row per group (`group_store.py`); the rows of the join are stored beneath.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import duckdb
 import pyarrow as pa
 
 from spillway.errors import CheckpointError, StateError
+from spillway.maintain.aggregation import Aggregation
 from spillway.maintain.delta import WEIGHT
+from spillway.maintain.group_store import GROUP, GroupStore
 
 COUNT = "_count"
 _DIGEST = "row_digest"
@@ -36,9 +39,15 @@ class StoredState:
 
 
 class ViewStore:
-    """One stored view; `names` are its result columns in order."""
+    """One stored view; `names` are the columns of the join in order."""
 
-    def __init__(self, path: str | Path, fingerprint: str, names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        fingerprint: str,
+        names: Sequence[str],
+        aggregation: Aggregation | None = None,
+    ) -> None:
         self._names = tuple(names)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -46,6 +55,7 @@ class ViewStore:
         except duckdb.Error as error:
             raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
         self._connection.execute("SET TimeZone = 'UTC'")
+        self._groups = None if aggregation is None else GroupStore(self._connection, aggregation)
         self._connection.execute(
             "CREATE TABLE IF NOT EXISTS state (format INTEGER, fingerprint VARCHAR, reader VARCHAR, "
             "round BIGINT, vectors VARCHAR)"
@@ -70,12 +80,15 @@ class ViewStore:
             self._connection.register("incoming", rows)
             self._connection.execute(
                 f"CREATE OR REPLACE TABLE view_rows AS SELECT {', '.join(self._columns)}, "
-                f"{WEIGHT} AS {COUNT}, {self._digest} AS {_DIGEST} FROM incoming"
+                f"{WEIGHT} AS {COUNT}, {self._digests} FROM incoming"
             )
-            items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
-            self._connection.execute(
-                f"CREATE OR REPLACE VIEW result AS SELECT {', '.join([*items, COUNT])} FROM view_rows"
-            )
+            if self._groups is not None:
+                self._groups.replace("view_rows")
+            else:
+                items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
+                self._connection.execute(
+                    f"CREATE OR REPLACE VIEW result AS SELECT {', '.join([*items, COUNT])} FROM view_rows"
+                )
             self._save(vectors, number)
         return int(rows.num_rows)
 
@@ -85,8 +98,7 @@ class ViewStore:
             if delta.num_rows:
                 self._connection.register("incoming", delta)
                 self._connection.execute(
-                    "CREATE OR REPLACE TEMP TABLE delta AS "
-                    f"SELECT *, {self._digest} AS {_DIGEST} FROM incoming"
+                    f"CREATE OR REPLACE TEMP TABLE delta AS SELECT *, {self._digests} FROM incoming"
                 )
                 self._connection.execute(
                     f"CREATE OR REPLACE TEMP TABLE met AS SELECT r.rowid AS place, {_DIGEST}, "
@@ -94,7 +106,8 @@ class ViewStore:
                 )
                 self._connection.execute(
                     f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {', '.join(self._columns)}, "
-                    f"{WEIGHT} AS {COUNT}, {_DIGEST} FROM delta ANTI JOIN met USING ({_DIGEST})"
+                    f"{WEIGHT} AS {COUNT}, {', '.join(self._digest_names)} FROM delta "
+                    f"ANTI JOIN met USING ({_DIGEST})"
                 )
                 self._refuse_negative()
                 self._connection.execute(
@@ -105,6 +118,8 @@ class ViewStore:
                     f"DELETE FROM view_rows WHERE rowid IN (SELECT place FROM met WHERE {COUNT} = 0)"
                 )
                 self._connection.execute("INSERT INTO view_rows FROM fresh")
+                if self._groups is not None:
+                    self._groups.apply("view_rows", "delta", WEIGHT)
             self._save(vectors, number)
 
     @property
@@ -119,6 +134,16 @@ class ViewStore:
         )
         return f"md5_number(concat({values}))"
 
+    @property
+    def _digests(self) -> str:
+        """The digest of a row, and that of its group where there are groups."""
+        own = f"{self._digest} AS {_DIGEST}"
+        return own if self._groups is None else f"{own}, {self._groups.digest()} AS {GROUP}"
+
+    @property
+    def _digest_names(self) -> list[str]:
+        return [_DIGEST] if self._groups is None else [_DIGEST, GROUP]
+
     def rows(self) -> pa.Table:
         """All rows with their weight, in the form of a delta."""
         return self._connection.sql(
@@ -126,7 +151,16 @@ class ViewStore:
         ).to_arrow_table()
 
     def size(self) -> int:
-        return self._number("SELECT count(*) FROM view_rows")
+        """Rows of `result`."""
+        return self._number("SELECT count(*) FROM result")
+
+    def result(self) -> list[tuple[object, ...]]:
+        """What a reader of `result` sees."""
+        return self._connection.execute("FROM result").fetchall()
+
+    def wrong_groups(self) -> int:
+        """How many groups of an aggregated view differ from its stored rows."""
+        return 0 if self._groups is None else self._groups.wrong("view_rows")
 
     def note(self, name: str) -> str | None:
         """Something learned that is not needed for correctness."""

@@ -46,8 +46,8 @@ _GENERATORS = frozenset({
 })  # fmt: skip
 
 
-def refuse_statement(statement: exp.Expr) -> None:
-    """Refuse a statement, or a clause of it, that a view cannot have."""
+def refuse_statement(statement: exp.Expr, *, grouped: bool = False) -> None:
+    """Refuse a statement, or a clause of it, that a view cannot have; `grouped`: it may have GROUP BY."""
     if isinstance(statement, exp.SetOperation):
         name = type(statement).__name__.upper()
         raise unsupported(name, statement, "run one view per SELECT")
@@ -56,7 +56,7 @@ def refuse_statement(statement: exp.Expr) -> None:
     if not isinstance(statement, exp.Select):
         raise ViewError(f"a view is a SELECT, not: {quote(statement)}")
     for part, value in statement.args.items():
-        if value and part not in _SELECT_PARTS:
+        if value and part not in _SELECT_PARTS and not (grouped and part == "group"):
             name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
             shown = value[0] if isinstance(value, list) else value
             raise unsupported(name, shown if isinstance(shown, exp.Expr) else statement, advice)

@@ -19,10 +19,10 @@ from spillway.plan.window_clause import attach_windows, cut_windows
 from spillway.view import JoinedTable, View
 
 
-def parse_view(view: View) -> exp.Select:
-    """The view's `SELECT`, not yet resolved; anything else is refused."""
+def parse_view(view: View, *, grouped: bool = False) -> exp.Select:
+    """The view's `SELECT`, not yet resolved; anything else is refused. `grouped`: it may have GROUP BY."""
     if view.query is not None:
-        return _select(view.query, "the view's SQL")
+        return _select(view.query, "the view's SQL", grouped=grouped)
     if not view.tables:
         raise ViewError("the view is empty; write View.sql(...) or View.of(...).join(...)")
     first, *others = view.tables
@@ -68,7 +68,7 @@ def _fragment(sql: str, where: str) -> exp.Select:
     return select
 
 
-def _select(sql: str, where: str) -> exp.Select:
+def _select(sql: str, where: str, *, grouped: bool = False) -> exp.Select:
     try:
         sql, windows = cut_windows(sql)
         statements = [one for one in sqlglot.parse(sql, dialect=SpillwayDialect) if one is not None]
@@ -82,7 +82,7 @@ def _select(sql: str, where: str) -> exp.Select:
     if len(statements) > 1 or isinstance(statements[0], exp.Block):
         raise ViewError(f"{where} holds several statements; a view is one SELECT")
     statement = statements[0]
-    refuse_statement(statement)
+    refuse_statement(statement, grouped=grouped)
     assert isinstance(statement, exp.Select)
     attach_windows(statement, windows)
     return statement

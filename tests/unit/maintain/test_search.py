@@ -1,13 +1,15 @@
 """Costs, regression and the search for plans."""
 
+import json
 import random
+import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import sqrt
 
 import pytest
 
-from spillway.maintain.choice import candidates
+from spillway.maintain.choice import CostChoice, candidates
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.regression import CostFunction, Sample, fit
@@ -16,6 +18,7 @@ from spillway.maintain.search.enumerate_steps import best_instance, instances
 from spillway.maintain.search.grouping import best_grouping, grouping_paths
 from spillway.maintain.search.step import PartialStep
 from spillway.maintain.strategies.conditional import conditional
+from spillway.maintain.view_manager import RoundReport
 
 NINE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (0, 4), (2, 6), (4, 8), (1, 5)]
 
@@ -83,6 +86,22 @@ def test_table_11_3_controlled_search_is_close_to_enumeration_with_a_tenth_of_it
     assert least < controlled <= enumerated / 10
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_controlled_search_takes_a_tenth_of_the_time(seed: int) -> None:
+    view = graph(9, NINE)
+    costs = model(view, seed)
+
+    def timed(find: Callable[[int], PartialStep]) -> tuple[float, float]:
+        began = time.perf_counter()
+        cost = sum(find(delta).seconds for delta in view.nodes)
+        return cost, time.perf_counter() - began
+
+    exact, slow = timed(lambda delta: best_instance(view, costs, delta, 500))
+    close, fast = timed(lambda delta: controlled_instance(view, costs, delta, 500, kept=20))
+    assert exact <= close <= exact * 1.02
+    assert fast <= slow / 10
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_without_a_limit_the_programme_is_exact(seed: int) -> None:
     view = graph(6, [*pairwise(range(6)), (0, 3), (2, 5)])
@@ -115,6 +134,41 @@ def test_grouping_wins_small_rounds_and_recomputation_large_ones() -> None:
     batch = next(one for one in small if one.strategy == "extended-batch")
     assert batch.seconds / small[0].seconds == pytest.approx(3.0, rel=0.1)  # 30 queries against 10
     assert candidates(costs, view, [10**6] * 6)[0].strategy == "recompute"
+
+
+def test_rounds_correct_the_estimates() -> None:
+    view = graph(3, list(pairwise(range(3))))
+    costs = model(view)
+    sizes = [100] * 3
+    plan = conditional(view, sizes)
+    before = costs.estimate(plan, sizes).seconds
+    slower = costs
+    for _ in range(20):  # every source takes five times as long as the samples said, and so do we
+        queries = [
+            (node, 100, 5 * sum(cost(100, 1) for (_, to), cost in costs.costs.items() if to == node) / number)
+            for node, number in ((0, 1), (1, 2), (2, 1))
+        ]
+        local = 3 * costs.local_step_seconds + 600 * costs.local_row_seconds
+        slower = slower.learned(queries, 5 * local, 600)
+    assert slower.estimate(plan, sizes).seconds == pytest.approx(5 * before, rel=0.02)
+    assert slower.differs(costs)
+    assert not slower.differs(slower)
+    assert CostModel.of_document(json.loads(json.dumps(slower.document()))) == slower
+
+
+def test_a_choice_is_kept_until_the_estimates_move() -> None:
+    view = graph(6, list(pairwise(range(6))))
+    choose = CostChoice(model(view), view)
+    first = choose([100] * 6)
+    assert choose([120] * 6) is first
+    assert choose([1000] * 6) is not first
+    assert choose([0] + [100] * 5) != first
+    report = RoundReport(1, "conditional", 600, query_seconds=60.0, maintain_seconds=61.0)
+    report.costs = [(node, 100, 1, 10.0) for node in range(6)]
+    choose.observe(report)
+    assert choose([100] * 6) is not first
+    choose.observe(RoundReport(2, "recompute", 600, maintain_seconds=1e-6))
+    assert choose([100] * 6) is None
 
 
 def test_regression_recovers_the_terms_it_was_made_of() -> None:

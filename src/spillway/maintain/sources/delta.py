@@ -9,6 +9,7 @@ limit: a version whose files were vacuumed cannot be read; then the view must be
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ class DeltaServer:
 
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
         vector = self._vector(relations)
-        return Cut(vector, tuple(self._between(one, since, vector) for one in relations))
+        deltas = tuple(self._between(one, since, vector) for one in relations)
+        return Cut(vector, deltas, self._age_seconds(since, vector))
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         rows = tuple(self._match(relation, one, vector) for one in key_sets)
@@ -79,6 +81,15 @@ class DeltaServer:
     def _vector(self, relations: Sequence[Relation]) -> str:
         names = sorted({relation.table for relation in relations})
         return json.dumps({name: self._table(name, None).version() for name in names})
+
+    def _age_seconds(self, since: str, until: str) -> float | None:
+        """By the clock of the writers, which their commits carry."""
+        oldest = []
+        for table, last in json.loads(until).items():
+            if (count := last - _version(since, table)) > 0:
+                stamps = [entry["timestamp"] for entry in self._table(table, last).history(count)]
+                oldest.append(time.time() - min(stamps) / 1000)
+        return max(oldest, default=None)
 
     def _between(self, relation: Relation, since: str, until: str) -> pa.Table:
         first, last = _version(since, relation.table), _version(until, relation.table)

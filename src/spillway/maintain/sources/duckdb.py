@@ -9,6 +9,7 @@ connection. Known limit: DuckDB refuses upserts on a table with triggers.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +22,13 @@ from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
 from spillway.maintain.sources.seen_numbers import SeenNumbers
-from spillway.maintain.sources.server import SUB_BATCH, Cut, Relation
+from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
 _READERS = '"spillway_readers"'
+_NUMBER = "spillway_number"
 _TYPES = {
     "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
     "FLOAT": "float", "DOUBLE": "double", "VARCHAR": "string", "BLOB": "binary", "DATE": "date",
@@ -41,10 +44,10 @@ class DuckDbServer:
         database: str | Path | duckdb.DuckDBPyConnection,
         *,
         cooperative: bool = True,
-        sub_batch: int = SUB_BATCH,
+        sub_batch: int | None = None,
     ) -> None:
         self._cooperative = cooperative
-        self._sub_batch = sub_batch
+        self._sub_batch = SubBatch(sub_batch)
         if isinstance(database, duckdb.DuckDBPyConnection):
             self._connection = database.cursor()
         elif not Path(database).is_file():
@@ -85,7 +88,8 @@ class DuckDbServer:
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
         with self._transaction():
             vector = self._vector(relations, since)
-            return Cut(vector, tuple(self._later(relation, since) for relation in relations))
+            deltas = tuple(self._later(relation, since) for relation in relations)
+            return Cut(vector, deltas, self._age_seconds(relations, since))
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
@@ -102,7 +106,7 @@ class DuckDbServer:
                 vectors = self._connection.execute(
                     f"SELECT vector FROM {_READERS} WHERE relation = ?", [table.lower()]
                 ).fetchall()
-                needed = " OR ".join(_seen(one, table).unseen_sql("number") for (one,) in vectors)
+                needed = " OR ".join(_seen(one, table).unseen_sql(_NUMBER) for (one,) in vectors)
                 self._connection.execute(f"DELETE FROM {_changes(table)} WHERE NOT ({needed})")
 
     def close(self) -> None:
@@ -136,10 +140,12 @@ class DuckDbServer:
         changes, sequence = _changes(table), _quoted(f"spillway_numbers_{table.lower()}")
         self._connection.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
         self._connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {changes} (number BIGINT DEFAULT nextval('{sequence}'), "
-            f"weight BIGINT, {', '.join(f'{_quoted(name)} {kind}' for name, kind in columns)})"
+            f"CREATE TABLE IF NOT EXISTS {changes} (spillway_number BIGINT DEFAULT nextval('{sequence}'), "
+            "spillway_weight BIGINT, spillway_at TIMESTAMPTZ DEFAULT now(), "
+            + ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns)
+            + ")"
         )
-        if self._described(f"spillway_changes_{table.lower()}")[2:] != columns:
+        if self._described(f"spillway_changes_{table.lower()}")[3:] != columns:
             raise SourceError(
                 f"DuckDB table {table} has other columns than when its changes were first recorded; "
                 f"drop the table {changes} and its triggers, and load the view again"
@@ -154,23 +160,34 @@ class DuckDbServer:
             trigger = _quoted(f"spillway_{event.lower()}_{table.lower()}")
             self._connection.execute(
                 f"CREATE TRIGGER IF NOT EXISTS {trigger} AFTER {event} ON {_quoted(table)} "
-                f"REFERENCING {images} FOR EACH STATEMENT INSERT INTO {changes} (weight, {names}) {select}"
+                f"REFERENCING {images} FOR EACH STATEMENT "
+                f"INSERT INTO {changes} (spillway_weight, {names}) {select}"
             )
 
     def _vector(self, relations: Sequence[Relation], since: str) -> str:
         vector = json.loads(since)
         for table in sorted({relation.table for relation in relations}):
             seen = _seen(since, table)
-            sql = f"SELECT number FROM {_changes(table)} WHERE {seen.unseen_sql('number')}"
-            numbers = self._connection.sql(sql).fetchnumpy()["number"].astype(np.int64)
+            sql = f"SELECT {_NUMBER} FROM {_changes(table)} WHERE {seen.unseen_sql(_NUMBER)}"
+            numbers = self._connection.sql(sql).fetchnumpy()[_NUMBER].astype(np.int64)
             seen = seen.with_numbers(numbers)
             vector[table.lower()] = [seen.high, [list(one) for one in seen.missing]]
         return json.dumps(vector)
 
+    def _age_seconds(self, relations: Sequence[Relation], since: str) -> float | None:
+        oldest = [
+            self._connection.execute(
+                f"SELECT date_diff('microsecond', min(spillway_at), now()) FROM {_changes(table)} "
+                f"WHERE {_seen(since, table).unseen_sql(_NUMBER)}"
+            ).fetchall()[0][0]
+            for table in {relation.table for relation in relations}
+        ]
+        return max((age / 1e6 for age in oldest if age is not None), default=None)
+
     def _later(self, relation: Relation, vector: str, *, sign: int = 1) -> pa.Table:
-        condition = _seen(vector, relation.table).unseen_sql("r.number")
+        condition = _seen(vector, relation.table).unseen_sql(f"r.{_NUMBER}")
         source = f"{_changes(relation.table)} r WHERE {condition}"
-        return self._fetch(f"SELECT {_columns(relation)}, {sign} * weight FROM {source}", relation)
+        return self._fetch(f"SELECT {_columns(relation)}, {sign} * spillway_weight FROM {source}", relation)
 
     def _match(self, relation: Relation, key_set: KeySet) -> pa.Table:
         select, table = f"SELECT {_columns(relation)}, 1", _quoted(relation.table)
@@ -185,13 +202,16 @@ class DuckDbServer:
         names = ", ".join(f"c{place}" for place in key_set.columns)
         marks = f"({', '.join('?' for _ in key_set.columns)})"
         values = list(zip(*(column.to_pylist() for column in key_set.keys.columns), strict=True))
-        parts = []
-        for start in range(0, len(values), self._sub_batch):
-            batch = values[start : start + self._sub_batch]
+        parts, start = list[pa.Table](), 0
+        while start < len(values):
+            batch = values[start : start + self._sub_batch.size]
+            start += len(batch)
+            began = time.perf_counter()
             sql = (
                 f"{select} FROM (VALUES {', '.join([marks] * len(batch))}) k({names}) JOIN {table} r ON {on}"
             )
             parts.append(self._fetch(sql, relation, [value for row in batch for value in row]))
+            self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts)
 
     def _fetch(self, sql: str, relation: Relation, parameters: Sequence[object] = ()) -> pa.Table:

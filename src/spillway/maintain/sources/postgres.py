@@ -3,9 +3,13 @@
 All of an answer is read in one REPEATABLE READ transaction, so the changes it saw beyond a vector are those
 rows of the change table that it sees and for which `pg_visible_in_snapshot` does not hold. Neither the order
 of ids nor of commits matters. A vector cuts whole transactions, across all tables of the server. A lost
-connection is opened again and the question asked again: an answer from a later moment is as good. Rows travel
-as CSV by COPY, so no row is handled in Python. Known limits: logical decoding is not used; a writer that
-sets `session_replication_role = replica` fires no triggers; `char(n)` and `bytea` are not read.
+connection is opened again and the question asked again: an answer from a later moment is as good. What a
+vector contains is on the server's disk before anybody hears of the vector, though writers may commit with
+`synchronous_commit = off`: a crash of the server takes back nothing that the view stands for. Rows travel as
+CSV by COPY, so no row is handled in Python. Known limits: logical decoding is not used; a writer that sets
+`session_replication_role = replica`, or writes to a partition instead of its table, fires no triggers, and
+TRUNCATE in a REPEATABLE READ transaction records only what that transaction sees; `char(n)` and `bytea` are
+not read.
 """
 
 from __future__ import annotations
@@ -21,15 +25,29 @@ import pyarrow.csv as pa_csv
 from psycopg import sql
 
 from spillway.errors import SourceError
-from spillway.maintain.delta import WEIGHT, column_names, delta_schema
+from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer
 from spillway.maintain.sources.postgres_capture import Table, change_table, install_table
-from spillway.maintain.sources.server import SUB_BATCH, Cut, Relation
+from spillway.maintain.sources.postgres_copy import copied_bytes
+from spillway.maintain.sources.postgres_select import (
+    Select,
+    all_rows,
+    changes_since,
+    copy_statement,
+    oldest_change,
+    read_copied,
+    rows_with,
+    rows_with_keys,
+)
+from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
 _PATIENCE_SECONDS = 60.0
 """How long a server may be away in the middle of a round."""
+INLINE_KEYS = 200_000
+"""Keys that travel in the text of a query; more go into a temporary table."""
 _TYPES = {
     "boolean": "boolean", "smallint": "smallint", "integer": "int", "bigint": "bigint", "real": "float",
     "double precision": "double", "text": "string", "date": "date", "uuid": "postgresql uuid",
@@ -41,17 +59,21 @@ T = TypeVar("T")
 class PostgresServer:
     """One database of a PostgreSQL server; `cooperative` allows temporary tables for the keys of a query."""
 
+    remote = True
+
     def __init__(
         self,
         dsn: str,
         *,
         cooperative: bool = True,
-        sub_batch: int = SUB_BATCH,
+        sub_batch: int | None = None,
+        inline_keys: int = INLINE_KEYS,
         patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         self._dsn = dsn
         self._cooperative = cooperative
-        self._sub_batch = sub_batch
+        self._sub_batch = SubBatch(sub_batch)
+        self._inline_keys = inline_keys
         self._patience_seconds = patience_seconds
         self._connection: psycopg.Connection[Any] | None = None
         self._key_tables: dict[tuple[str, tuple[str, ...]], sql.Identifier] = {}
@@ -75,32 +97,41 @@ class PostgresServer:
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         def loaded(connection: psycopg.Connection[Any]) -> Cut:
-            vector = _snapshot(connection)
+            vector = _durable_snapshot(connection)
             deltas = []
-            for relation in relations:
-                rows = self._copy(connection, relation, sql.SQL("1"), _from_table(relation), sql.SQL("true"))
-                later = [] if at is None else [self._later(connection, relation, at, sign=-1)]
-                deltas.append(pa.concat_tables([rows, *later]))
+            for one in relations:
+                selects = [all_rows(one), *([] if at is None else [changes_since(one, at, sign=-1)])]
+                deltas.append(pa.concat_tables(_copied(connection, one, selects)))
             return Cut(vector, tuple(deltas))
 
-        return self._repeatable(loaded)
+        return self._repeatable(loaded, relations)
 
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
         def read(connection: psycopg.Connection[Any]) -> Cut:
-            vector = _snapshot(connection)
-            return Cut(vector, tuple(self._later(connection, relation, since) for relation in relations))
+            vector = _durable_snapshot(connection)
+            deltas = [_copied(connection, one, [changes_since(one, since)])[0] for one in relations]
+            changed = [one for one, delta in zip(relations, deltas, strict=True) if delta.num_rows]
+            age = _age_seconds(connection, changed, since) if changed else None
+            return Cut(vector, tuple(deltas), age)
 
         return self._repeatable(read)
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         def answered(connection: psycopg.Connection[Any]) -> Answer:
-            rows = tuple(self._match(connection, relation, one).drop_columns([WEIGHT]) for one in key_sets)
-            return Answer(rows, self._later(connection, relation, vector))
+            later = changes_since(relation, vector)
+            if self._cooperative:
+                selects = [self._matches(connection, relation, one) for one in key_sets]
+                *rows, changes = _copied(connection, relation, [*selects, later])
+            else:
+                rows = [self._composite(connection, relation, one) for one in key_sets]
+                (changes,) = _copied(connection, relation, [later])
+            return Answer(tuple(one.drop_columns([WEIGHT]) for one in rows), changes)
 
-        return self._repeatable(answered)
+        return self._repeatable(answered, [relation])
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
         def confirmed(connection: psycopg.Connection[Any]) -> None:
+            connection.execute("SET LOCAL synchronous_commit = off")  # what is lost is confirmed again
             for table in tables:
                 connection.execute(
                     "UPDATE spillway.readers SET vector = %s WHERE reader = %s AND relation = %s",
@@ -108,8 +139,8 @@ class PostgresServer:
                 )
                 connection.execute(
                     sql.SQL(
-                        "DELETE FROM {} c WHERE NOT EXISTS (SELECT FROM spillway.readers r WHERE "
-                        "r.relation = %s AND NOT pg_visible_in_snapshot(c.xid, r.vector::pg_snapshot))"
+                        "DELETE FROM {} c WHERE NOT EXISTS (SELECT FROM spillway.readers r WHERE r.relation "
+                        "= %s AND NOT pg_visible_in_snapshot(c.spillway_xid, r.vector::pg_snapshot))"
                     ).format(change_table(table)),
                     [Table.name_of(table)],
                 )
@@ -125,15 +156,28 @@ class PostgresServer:
         if self._connection is None or self._connection.closed:
             self._key_tables.clear()
             self._connection = psycopg.connect(
-                self._dsn, autocommit=True, options="-c timezone=UTC -c datestyle=ISO -c extra_float_digits=1"
+                self._dsn,
+                autocommit=True,
+                options="-c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c synchronous_commit=on",
             )
         return self._connection
 
-    def _repeatable(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """`work` in one REPEATABLE READ transaction: one snapshot for all that it reads."""
+    def _repeatable(
+        self, work: Callable[[psycopg.Connection[Any]], T], relations: Sequence[Relation] = ()
+    ) -> T:
+        """`work` in one REPEATABLE READ transaction: one snapshot for all that it reads.
+
+        `relations` are locked against TRUNCATE before the snapshot is taken: to an older snapshot a truncated
+        table is empty, though that snapshot does not contain the change.
+        """
+        begin: sql.SQL | sql.Composed = sql.SQL("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        if relations:
+            tables = dict.fromkeys(relation.table for relation in relations)
+            names = sql.SQL(", ").join(Table.identifier(table) for table in tables)
+            begin = sql.SQL("{}; LOCK TABLE {} IN ACCESS SHARE MODE").format(begin, names)
 
         def inside(connection: psycopg.Connection[Any]) -> T:
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            connection.execute(begin)
             return work(connection)
 
         return self._retried(inside)
@@ -158,50 +202,37 @@ class PostgresServer:
     def _error(self, error: psycopg.Error) -> SourceError:
         return SourceError(f"PostgreSQL server: {' '.join(str(error).split())}")
 
-    def _later(
-        self, connection: psycopg.Connection[Any], relation: Relation, vector: str, *, sign: int = 1
-    ) -> pa.Table:
-        """Changes that this transaction sees and `vector` does not contain.
-
-        Transactions below the snapshot's xmin are in it, so the index finds the few rows to look at.
-        """
-        condition = sql.SQL(
-            "r.xid >= pg_snapshot_xmin({vector}::pg_snapshot) "
-            "AND NOT pg_visible_in_snapshot(r.xid, {vector}::pg_snapshot)"
-        ).format(vector=sql.Literal(vector))
-        weight = sql.SQL("r.weight * {}").format(sql.Literal(sign))
-        source = sql.SQL("{} r").format(change_table(relation.table))
-        return self._copy(connection, relation, weight, source, condition)
-
-    def _match(self, connection: psycopg.Connection[Any], relation: Relation, key_set: KeySet) -> pa.Table:
-        everything = sql.SQL("true")
+    def _matches(self, connection: psycopg.Connection[Any], relation: Relation, key_set: KeySet) -> Select:
+        """The rows that have one of the keys."""
         if not key_set.columns:
-            return self._copy(connection, relation, sql.SQL("1"), _from_table(relation), everything)
-        names = [relation.columns[place].name for place in key_set.columns]
-        on = sql.SQL(" AND ").join(
-            sql.SQL("r.{column} = k.{column}").format(column=sql.Identifier(name)) for name in names
-        )
-        if self._cooperative:
-            keys = self._send(connection, relation, names, key_set.keys)
-            source = sql.SQL("{} k JOIN {} ON {}").format(keys, _from_table(relation), on)
-            return self._copy(connection, relation, sql.SQL("1"), source, everything)
-        parts = []
-        for start in range(0, key_set.keys.num_rows, self._sub_batch):
-            batch = key_set.keys.slice(start, self._sub_batch)
-            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            values = sql.SQL(", ").join(
-                sql.SQL("({})").format(sql.SQL(", ").join(map(sql.Literal, row))) for row in rows
-            )
-            source = sql.SQL("(VALUES {}) k({}) JOIN {} ON {}").format(
-                values, sql.SQL(", ").join(map(sql.Identifier, names)), _from_table(relation), on
-            )
-            parts.append(self._copy(connection, relation, sql.SQL("1"), source, everything))
+            return all_rows(relation)
+        columns = [relation.columns[place] for place in key_set.columns]
+        if key_set.keys.num_rows <= self._inline_keys:
+            return rows_with_keys(relation, columns, key_set.keys, connection.info.server_version)
+        names = [column.name for column in columns]
+        return rows_with(relation, columns, self._send(connection, relation, names, key_set.keys))
+
+    def _composite(
+        self, connection: psycopg.Connection[Any], relation: Relation, key_set: KeySet
+    ) -> pa.Table:
+        """The same, by a query for each sub-batch of keys."""
+        if not key_set.columns:
+            return _copied(connection, relation, [all_rows(relation)])[0]
+        columns = [relation.columns[place] for place in key_set.columns]
+        parts, start = list[pa.Table](), 0
+        while start < key_set.keys.num_rows:
+            keys = key_set.keys.slice(start, self._sub_batch.size)
+            began = time.perf_counter()
+            select = rows_with_keys(relation, columns, keys, connection.info.server_version)
+            parts += _copied(connection, relation, [select])
+            self._sub_batch.record(keys.num_rows, time.perf_counter() - began)
+            start += keys.num_rows
         return pa.concat_tables(parts)
 
     def _send(
         self, connection: psycopg.Connection[Any], relation: Relation, names: list[str], keys: pa.Table
-    ) -> sql.Identifier:
-        """The temporary table of a session that holds the keys of this query."""
+    ) -> sql.Composed:
+        """The temporary table of a session that holds the keys of this query, as `k`."""
         known = (Table.name_of(relation.table), tuple(names))
         if known not in self._key_tables:
             table = sql.Identifier(f"spillway_keys_{len(self._key_tables)}")
@@ -220,63 +251,33 @@ class PostgresServer:
         with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(table)) as copy:
             copy.write(buffer.getvalue())
         connection.execute(sql.SQL("ANALYZE {}").format(table))
-        return table
-
-    def _copy(
-        self,
-        connection: psycopg.Connection[Any],
-        relation: Relation,
-        weight: sql.Composable,
-        source: sql.Composable,
-        where: sql.Composable,
-    ) -> pa.Table:
-        """Columns of `relation` and a weight, selected on the server and read as CSV."""
-        columns = sql.SQL(", ").join(
-            sql.SQL("r.{} AT TIME ZONE 'UTC'" if column.type == "timestamp" else "r.{}").format(
-                sql.Identifier(column.name)
-            )
-            for column in relation.columns
-        )
-        query = sql.SQL("COPY (SELECT {}, {} FROM {} WHERE {}) TO STDOUT (FORMAT csv)").format(
-            columns, weight, source, where
-        )
-        with connection.cursor().copy(query) as copy:
-            data = b"".join(copy)
-        return _read_csv(data, relation)
+        return sql.SQL("{} k").format(table)
 
 
-def _snapshot(connection: psycopg.Connection[Any]) -> str:
-    row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+def _copied(
+    connection: psycopg.Connection[Any], relation: Relation, selects: Sequence[Select]
+) -> list[pa.Table]:
+    """The signed rows of each select, all read by one statement."""
+    return read_copied(copied_bytes(connection, copy_statement(relation, selects)), relation, len(selects))
+
+
+def _age_seconds(
+    connection: psycopg.Connection[Any], relations: Sequence[Relation], since: str
+) -> float | None:
+    """How long ago the oldest change of some relations that `since` does not contain was made."""
+    row = connection.execute(oldest_change(relations, since)).fetchone()
+    return None if row is None or row[0] is None else float(row[0])
+
+
+def _durable_snapshot(connection: psycopg.Connection[Any]) -> str:
+    """The transaction's snapshot; the end of the transaction waits until all that it contains is on disk."""
+    row = connection.execute(
+        "SELECT pg_current_snapshot()::text, pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()"
+    ).fetchone()
     assert row is not None
+    if row[1]:  # somebody committed without waiting; our own commit waits for theirs, if it writes anything
+        connection.execute("SELECT pg_logical_emit_message(true, 'spillway', '')")
     return cast("str", row[0])
-
-
-def _from_table(relation: Relation) -> sql.Composed:
-    return sql.SQL("{} r").format(Table.identifier(relation.table))
-
-
-def _read_csv(data: bytes, relation: Relation) -> pa.Table:
-    schema = delta_schema(relation.columns)
-    if not data:
-        return schema.empty_table()
-    plain = {
-        field.name: pa.timestamp("us") if pa.types.is_timestamp(field.type) else field.type
-        for field in schema
-    }
-    table = pa_csv.read_csv(
-        io.BytesIO(data),
-        read_options=pa_csv.ReadOptions(column_names=[*column_names(relation.columns), WEIGHT]),
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=plain,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            true_values=["t"],
-            false_values=["f"],
-        ),
-    )
-    return table.cast(schema)
 
 
 def _type(kind: str) -> str:

@@ -1,8 +1,8 @@
 """Change capture in PostgreSQL: the schema `spillway` with one change table per table, filled by triggers.
 
-Statement triggers with transition tables write (transaction id, weight, row). Creating a trigger waits for
-all running writers of the table, so from then on no change is missed. `spillway.readers` lists which
-view still needs which changes; a new reader is entered with a vector that contains nothing before it reads.
+Statement triggers with transition tables write (transaction id, weight, time, row). Creating a trigger waits
+for all running writers of the table, so from then on no change is missed. `spillway.readers` lists which view
+still needs which changes; a new reader is entered with a vector that contains nothing before it reads.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def install_table(connection: psycopg.Connection[Any], table: str, reader: str) 
     recorded = _columns(connection, "spillway", name)
     if not recorded:
         _create(connection, found)
-    elif recorded[2:] != found.columns:
+    elif recorded[3:] != found.columns:
         raise SourceError(
             f"PostgreSQL table {name} has other columns than when its changes were first recorded; "
             f'drop the table spillway."{name}" with CASCADE, and load the view again'
@@ -98,12 +98,12 @@ def _create(connection: psycopg.Connection[Any], table: Table) -> None:
     source = sql.Identifier(table.schema, table.name)
     connection.execute(
         sql.SQL(
-            "CREATE TABLE {changes} AS SELECT pg_current_xact_id() AS xid, 1::int AS weight, {columns} "
-            "FROM {source} LIMIT 0"
+            "CREATE TABLE {changes} AS SELECT pg_current_xact_id() AS spillway_xid, "
+            "1::int AS spillway_weight, clock_timestamp() AS spillway_at, {columns} FROM {source} LIMIT 0"
         ).format(changes=changes, columns=columns, source=source)
     )
-    connection.execute(sql.SQL("CREATE INDEX ON {} (xid)").format(changes))
-    insert = sql.SQL("INSERT INTO {} SELECT pg_current_xact_id(), {}, {} FROM {};")
+    connection.execute(sql.SQL("CREATE INDEX ON {} (spillway_xid)").format(changes))
+    insert = sql.SQL("INSERT INTO {} SELECT pg_current_xact_id(), {}, clock_timestamp(), {} FROM {};")
     old = insert.format(changes, sql.SQL("-1"), columns, sql.Identifier("spillway_old"))
     new = insert.format(changes, sql.SQL("1"), columns, sql.Identifier("spillway_new"))
     gone = insert.format(changes, sql.SQL("-1"), columns, source)

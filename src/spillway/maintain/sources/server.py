@@ -18,9 +18,6 @@ from spillway.maintain.execute import Answer
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
-SUB_BATCH = 50
-"""Keys of one composite query; more keys make more queries in the same transaction (figure 10.10)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -36,10 +33,16 @@ class Cut:
 
     vector: str
     deltas: tuple[pa.Table, ...]
+    age_seconds: float | None = None
+    """How long ago the oldest of these changes was made, where the server knows."""
 
 
 class Server(Protocol):
-    """One database: a PostgreSQL server, an SQLite or DuckDB file."""
+    """One database: a PostgreSQL server, an SQLite or DuckDB file.
+
+    A server with a true attribute `remote` works elsewhere and may be used by any one thread at a time; what
+    it is told takes place side by side with what others are told.
+    """
 
     def columns(self, table: str) -> tuple[Column, ...]:
         """The columns of a table; an unknown table is refused."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,24 +20,27 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.server import SUB_BATCH, Cut, Relation
+from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
 _WAIT_SECONDS = 30.0
 _READERS = '"spillway_readers"'
+_NOW = "(julianday('now') - 2440587.5) * 86400.0"
+"""Seconds since 1970."""
 
 
 class SqliteServer:
     """One SQLite file; `cooperative` allows temporary tables for the keys of a query."""
 
-    def __init__(self, path: str | Path, *, cooperative: bool = True, sub_batch: int = SUB_BATCH) -> None:
+    def __init__(self, path: str | Path, *, cooperative: bool = True, sub_batch: int | None = None) -> None:
         if not Path(path).is_file():
             raise SourceError(f"SQLite file {path} does not exist; check path in the job file")
         self._path = str(path)
         self._connection = sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)
         self._cooperative = cooperative
-        self._sub_batch = sub_batch
+        self._sub_batch = SubBatch(sub_batch)
 
     def columns(self, table: str) -> tuple[Column, ...]:
         found = self._connection.execute("SELECT name, type FROM pragma_table_info(?)", [table]).fetchall()
@@ -70,7 +74,8 @@ class SqliteServer:
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
         with self._transaction():
             vector = self._vector(relations)
-            return Cut(vector, tuple(self._later(relation, since) for relation in relations))
+            deltas = tuple(self._later(relation, since) for relation in relations)
+            return Cut(vector, deltas, self._age_seconds(relations, since))
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
@@ -85,7 +90,7 @@ class SqliteServer:
                     [_number(vector, table), reader, table.lower()],
                 )
                 self._connection.execute(
-                    f"DELETE FROM {_changes(table)} WHERE number <= "
+                    f"DELETE FROM {_changes(table)} WHERE spillway_number <= "
                     f"(SELECT min(vector) FROM {_READERS} WHERE relation = ?)",
                     [table.lower()],
                 )
@@ -115,12 +120,13 @@ class SqliteServer:
         changes = _changes(table)
         self._connection.execute(
             f"CREATE TABLE IF NOT EXISTS {changes} "
-            f"(number INTEGER PRIMARY KEY AUTOINCREMENT, weight INTEGER NOT NULL, {declared})"
+            f"(spillway_number INTEGER PRIMARY KEY AUTOINCREMENT, spillway_weight INTEGER NOT NULL, "
+            f"spillway_at REAL NOT NULL DEFAULT ({_NOW}), {declared})"
         )
         kept = self._connection.execute(
             "SELECT name FROM pragma_table_info(?) ORDER BY cid", [f"spillway_changes_{table.lower()}"]
         ).fetchall()
-        if [name for (name,) in kept[2:]] != [name for name, _ in columns]:
+        if [name for (name,) in kept[3:]] != [name for name, _ in columns]:
             raise SourceError(
                 f"SQLite table {table} in {self._path} has other columns than when its changes were first "
                 f"recorded; drop the table {changes} and its triggers, and load the view again"
@@ -128,7 +134,7 @@ class SqliteServer:
         for event, images in (("INSERT", [(1, "NEW")]), ("DELETE", [(-1, "OLD")]), ("UPDATE", None)):
             pairs = images or [(-1, "OLD"), (1, "NEW")]
             inserts = " ".join(
-                f"INSERT INTO {changes} (weight, {', '.join(names)}) "
+                f"INSERT INTO {changes} (spillway_weight, {', '.join(names)}) "
                 f"VALUES ({weight}, {', '.join(f'{image}.{name}' for name in names)});"
                 for weight, image in pairs
             )
@@ -144,10 +150,21 @@ class SqliteServer:
         last = dict(self._connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
         return json.dumps({name: last.get(f"spillway_changes_{name}", 0) for name in names})
 
+    def _age_seconds(self, relations: Sequence[Relation], since: str) -> float | None:
+        oldest = [
+            self._connection.execute(
+                f"SELECT {_NOW} - min(spillway_at) FROM {_changes(table)} WHERE spillway_number > ?",
+                [_number(since, table)],
+            ).fetchall()[0][0]
+            for table in {relation.table for relation in relations}
+        ]
+        return max((age for age in oldest if age is not None), default=None)
+
     def _later(self, relation: Relation, vector: str, *, sign: int = 1) -> pa.Table:
         names = ", ".join(_quoted(column.name) for column in relation.columns)
         return self._fetch(
-            f"SELECT {names}, {sign} * weight FROM {_changes(relation.table)} WHERE number > ?",
+            f"SELECT {names}, {sign} * spillway_weight FROM {_changes(relation.table)} "
+            "WHERE spillway_number > ?",
             relation,
             [_number(vector, relation.table)],
         )
@@ -167,14 +184,17 @@ class SqliteServer:
             self._connection.executemany(f"INSERT INTO temp.spillway_keys VALUES {marks}", values)
             sql = f"SELECT {names}, 1 FROM temp.spillway_keys k JOIN {table} r ON {on}"
             return self._fetch(sql, relation).drop_columns([WEIGHT])
-        parts = []
-        for start in range(0, len(values), self._sub_batch):
-            batch = values[start : start + self._sub_batch]
+        parts, start = list[pa.Table](), 0
+        while start < len(values):
+            batch = values[start : start + self._sub_batch.size]
+            start += len(batch)
+            began = time.perf_counter()
             sql = (
                 f"WITH k({', '.join(keys)}) AS (VALUES {', '.join([marks] * len(batch))}) "
                 f"SELECT {names}, 1 FROM k JOIN {table} r ON {on}"
             )
             parts.append(self._fetch(sql, relation, [value for row in batch for value in row]))
+            self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts).drop_columns([WEIGHT])
 
     def _fetch(self, sql: str, relation: Relation, parameters: Sequence[object] = ()) -> pa.Table:

@@ -1,0 +1,1 @@
+"""Maintenance with Spark: tables that answer by Spark jobs, and the algebra of large deltas."""

@@ -1,0 +1,119 @@
+"""Spark tables as a server: a directory of Delta and Parquet tables; every maintenance query is a Spark job.
+
+A query reads exactly the files of the wanted version, so nothing has to be compensated. It is a scan with a
+broadcast of its keys: fewer queries are fewer scans. What changed between two versions is read directly: it
+has to come to the view manager anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spillway.errors import SourceError
+from spillway.maintain.algebra import consolidate, negated, weighted
+from spillway.maintain.delta import delta_schema, row_schema
+from spillway.maintain.execute import Answer
+from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.table_files import TableFiles, Version
+from spillway.maintain.unify import KeySet
+from spillway.plan.schema import Column
+from spillway.spark.maintain.spark_algebra import frame_of
+
+
+class SparkServer:
+    """All tables below one directory."""
+
+    def __init__(self, spark: SparkSession, root: str | Path) -> None:
+        self._spark = spark
+        self._tables = TableFiles(root)
+
+    def columns(self, table: str) -> tuple[Column, ...]:
+        return self._tables.columns(table)
+
+    def install(self, tables: Sequence[str], reader: str) -> None:
+        """Versions are kept by the tables themselves."""
+
+    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+        vector = at or self._vector(relations)
+        rows = [self._collect(self._frame(one, self._files(one, vector)), one) for one in relations]
+        return Cut(vector, tuple(weighted(table) for table in rows))
+
+    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+        vector = self._vector(relations)
+        deltas = []
+        for one in relations:
+            came, went = self._tables.between(one.table, _version(since, one), _version(vector, one))
+            signed = [weighted(_read(one, came)), negated(weighted(_read(one, went)))]
+            deltas.append(consolidate(pa.concat_tables(signed)))
+        return Cut(vector, tuple(deltas))
+
+    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+        files = self._files(relation, vector)
+        rows = tuple(self._match(relation, one, files) for one in key_sets)
+        return Answer(rows, delta_schema(relation.columns).empty_table())
+
+    def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
+        """Nothing is kept for a reader."""
+
+    def close(self) -> None:
+        """The session is its owner's."""
+
+    def _vector(self, relations: Sequence[Relation]) -> str:
+        names = sorted({relation.table for relation in relations})
+        return json.dumps({name: self._tables.version(name) for name in names})
+
+    def _files(self, relation: Relation, vector: str) -> list[str]:
+        return self._tables.files(relation.table, _version(vector, relation))
+
+    def _frame(self, relation: Relation, files: Sequence[str]) -> DataFrame | None:
+        """The rows of some files with the columns `c0`, `c1`, ...; None: there are none."""
+        if not files:
+            return None
+        schema = ", ".join(f"`{column.name.replace('`', '``')}` {column.type}" for column in relation.columns)
+        found = self._spark.read.schema(schema).parquet(*files)
+        return found.toDF(*row_schema(relation.columns).names)
+
+    def _match(self, relation: Relation, key_set: KeySet, files: Sequence[str]) -> pa.Table:
+        frame = self._frame(relation, files)
+        if frame is not None and key_set.columns:
+            keys = frame_of(self._spark, key_set.keys)
+            frame = frame.join(F.broadcast(keys), key_set.keys.column_names, "leftsemi")
+        return self._collect(frame, relation)
+
+    def _collect(self, frame: DataFrame | None, relation: Relation) -> pa.Table:
+        schema = row_schema(relation.columns)
+        if frame is None:
+            return schema.empty_table()
+        try:
+            return frame.select(*schema.names).toArrow().cast(schema)
+        except PySparkException as error:
+            raise SourceError(
+                f"Spark cannot read table {relation.table}: {' '.join(str(error).split())[:300]}"
+            ) from error
+
+
+def _read(relation: Relation, files: Sequence[str]) -> pa.Table:
+    schema = row_schema(relation.columns)
+    names = [column.name for column in relation.columns]
+    tables = []
+    for file in files:
+        try:
+            tables.append(pq.read_table(file, columns=names).select(names).rename_columns(schema.names))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SourceError(
+                f"file {file} of table {relation.table} cannot be read: {error}; load the view again"
+            ) from error
+    return pa.concat_tables([table.cast(schema) for table in tables] or [schema.empty_table()])
+
+
+def _version(vector: str, relation: Relation) -> Version:
+    version: Version = json.loads(vector)[relation.table]
+    return version

@@ -1,0 +1,19 @@
+"""Maintains a view round after round until it is killed, and says so. Usage: busy_manager.py JOB.toml"""
+
+import sys
+
+from spillway.maintain.maintain_job import read_maintain_job
+from spillway.maintain.maintenance import Maintenance
+
+
+def main() -> None:
+    with Maintenance(read_maintain_job(sys.argv[1])) as maintenance:
+        maintenance.start()
+        print("ready", flush=True)
+        while True:
+            if maintenance.manager.round() is not None:
+                print("round", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Every maintenance figure runs on a real server, small, and has the lines of the literature."""
+
+import json
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from spillway.bench.maintain_figures import RUNS
+from spillway.bench.maintain_laboratory import Laboratory
+from spillway.cli import main
+from spillway.figure.maintain_drawing import draw_maintain_figure
+from spillway.figure.maintain_experiment import MAINTAIN_FIGURES, maintain_experiment
+
+LINES = {
+    "10.8": {"sequential", "batch, composite query", "batch, temporary table", "batch, keys in the query"},
+    "10.9": {"batch, composite query", "batch, temporary table", "batch, keys in the query"},
+    "10.11": {"batch", "adjacent", "conditional"},
+    "10.13": {"batch", "conditional"},
+    "11.7": {"best batch", "worst batch", "best grouping", "worst grouping"},
+    "11.14": {f"best {plan} {kind}" for plan in ("batch", "grouping") for kind in ("measured", "estimated")},
+}
+
+
+@pytest.fixture
+def laboratory(postgres_dsn: Any, tmp_path: Path) -> Laboratory:
+    name = f"d{uuid4().hex[:12]}"
+    with psycopg.connect(postgres_dsn(0), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    dsn = postgres_dsn(0).replace("/postgres?", f"/{name}?")
+    return Laboratory([dsn], tmp_path, 2_000, 1, True, lambda _: None, count())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_figure(name: str, laboratory: Laboratory, tmp_path: Path) -> None:
+    lines = RUNS[name](laboratory)
+    assert lines
+    assert all(points for points in lines.values())
+    assert all(value > 0 for points in lines.values() for value in points.values())
+    assert set(lines) == LINES.get(name, set(lines))
+    if name == "11.10":
+        assert len(lines) == 8, "four paths, measured and estimated"
+    drawing = draw_maintain_figure(maintain_experiment(name), {"lines": lines}, tmp_path / "figures")
+    assert f"Figure {name}" in drawing.read_text()
+
+
+def test_table_11_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["spillway", "figure", "table-11.3", "--quick", "--json", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    assert lines["time over enumeration"]["20"] <= 0.1
+    assert 1 <= lines["cost over enumeration"]["20"] <= 1.02
+    assert lines["cost over enumeration"]["1"] >= lines["cost over enumeration"]["5"] >= 1
+    assert (tmp_path / "figure-table-11.3.svg").exists()
+
+
+def test_all_figures_have_a_run() -> None:
+    assert {*RUNS, "table-11.3"} == set(MAINTAIN_FIGURES)
