@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spillway.compute.join_graph import members_of
+from spillway.compute.tree import steps
 from spillway.compute.trees.choose import ALGORITHMS, choose
 from spillway.compute_job import ComputeConfig
 from spillway.errors import ComputeError, SinkError, SourceError
@@ -39,6 +42,23 @@ def tables_of(query: MultiJoin) -> dict[str, pa.Table]:
 
 def frames(spark: SparkSession, tables: dict[str, pa.Table]) -> dict[str, Any]:
     return {name: spark.createDataFrame(table) for name, table in tables.items()}
+
+
+def check_measured(computation: Computation, summary: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+    """Every join of every segment has the rows that DuckDB counts for its relations."""
+    graph = computation.model.graph
+    for segment, told in zip(computation.plan.tree.segments(), summary["segments"], strict=True):
+        for step, join in zip(steps(graph, segment), told["joins"], strict=True):
+            members = list(members_of(step.after))
+            conditions = [
+                f"r{a}.k{key} = r{b}.k{key}"
+                for a, b in combinations(members, 2)
+                for key in {name[1:] for name in tables[f"r{a}"].column_names if name[0] == "k"}
+                if f"k{key}" in tables[f"r{b}"].column_names
+            ]
+            names = ", ".join(f"r{one}" for one in members)
+            text = f"SELECT count(*) AS n FROM {names} WHERE {' AND '.join(conditions)}"
+            assert join["measured_rows"] == expected(tables, text)["n"][0].as_py(), (segment, step)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +87,7 @@ def test_trees_give_the_same_rows(
         summary = computation.run(SinkSpec("parquet", str(out)))
         assert counted(pq.read_table(out)) == truth, name
         assert summary["segments"][-1]["joins"][-1]["measured_rows"] == summary["rows"] == truth.total()
+        check_measured(computation, summary, tables)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert not spark.sparkContext._jsc.getPersistentRDDs()
 

@@ -22,6 +22,8 @@ class Relation:
     name: str
     rows: float
     row_bytes: float = 40.0
+    tasks: int = 0
+    """In how many pieces Spark reads it side by side; 0: not known, and enough."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class RelationStatistics:
     rows: int
     row_bytes: float
     keys: Mapping[str, KeySketch]
+    tasks: int = 0
+    """Of those that read the relation, how many found rows."""
 
 
 def join_rows(left: KeySketch, right: KeySketch) -> float:

@@ -6,7 +6,7 @@ summary = computation.run(SinkSpec("parquet", "out"))
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from spillway.compute_job import ComputeConfig, check_sink
 from spillway.config import parse_bytes
 from spillway.errors import SourceError
 from spillway.job import SinkSpec, SourceSpec
-from spillway.spark.compute.execution import Execution, Listener
+from spillway.spark.compute.execution import Execution, Listener, SegmentOutcome
 from spillway.spark.compute.relations import read_relations
 from spillway.spark.compute.statistics_cache import cached_statistics
 from spillway.spark.compute.stored_source import open_stored_source
@@ -32,7 +32,8 @@ from spillway.view import View
 
 REPLICATE_BYTES = 256e6
 """Spark builds a replicated table on the driver; beyond this its heap is at risk."""
-
+HEAP_SHARE = 0.4
+"""Of the driver's heap, for hash tables, unless a job says how much."""
 
 TABLE_PAGE_SETTING, TABLE_PAGE_DEFAULT = "spark.buffer.pageSize", "16m"
 """The least that one of Spark's hash tables takes."""
@@ -76,11 +77,11 @@ class Computation:
         graph = build_graph(
             self.view, self.statistics, rows=self.config.rows, selectivities=self.config.selectivity
         )
-        memory = self.config.memory_bytes
+        memory = self.config.memory_bytes or _heap_bytes(spark) * HEAP_SHARE
         machine = Machine(
             processors=self.config.processors or spark.sparkContext.defaultParallelism,
             memory_bytes=memory,
-            replicate_bytes=REPLICATE_BYTES if memory is None else min(REPLICATE_BYTES, memory),
+            replicate_bytes=min(REPLICATE_BYTES, memory),
             table_page_bytes=_table_page_bytes(spark),
         )
         self.model = CostModel(graph, units, machine)
@@ -127,7 +128,7 @@ class Computation:
             "seconds": round(seconds, 4),
             "planning_seconds": round(self.planning_seconds, 4),
             "statistics_seconds": round(self.statistics_seconds, 4),
-            "table_bytes_peak": max((one.table_bytes for one in outcomes), default=0),
+            "table_bytes_peak": table_bytes_peak(outcomes),
             "memory_bytes": self.config.memory_bytes,
         }
 
@@ -135,6 +136,20 @@ class Computation:
         """Stop a run from another thread; it ends with an error, and nothing is written."""
         if self._execution is not None:
             self._execution.cancel()
+
+
+def table_bytes_peak(outcomes: Sequence[SegmentOutcome]) -> int:
+    """The hash tables that were in memory together: those of one statement."""
+    sizes: dict[int, int] = {}
+    for one in outcomes:
+        sizes[one.statement] = sizes.get(one.statement, 0) + one.table_bytes
+    return max(sizes.values(), default=0)
+
+
+def _heap_bytes(spark: SparkSession) -> int:
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    return int(jvm.java.lang.Runtime.getRuntime().maxMemory())
 
 
 def _table_page_bytes(spark: SparkSession) -> int:

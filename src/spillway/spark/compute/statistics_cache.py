@@ -22,7 +22,7 @@ from spillway.compute.sketch import KeySketch, RelationStatistics
 from spillway.cost_file import default_path
 from spillway.spark.compute.statistics import collect_statistics
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def cached_statistics(
@@ -70,6 +70,7 @@ def _read(file: Path) -> list[RelationStatistics]:
             one["rows"],
             one["row_bytes"],
             {name: KeySketch(counters[at], rows, distinct) for name, at, rows, distinct in one["keys"]},
+            one["tasks"],
         )
         for one in document
     ]
@@ -83,7 +84,7 @@ def _write(file: Path, statistics: Sequence[RelationStatistics]) -> None:
         for name, key in one.keys.items():
             keys.append((name, len(counters), key.rows, key.distinct))
             counters.append(key.counters)
-        document.append({"rows": one.rows, "row_bytes": one.row_bytes, "keys": keys})
+        document.append({"rows": one.rows, "row_bytes": one.row_bytes, "tasks": one.tasks, "keys": keys})
     unfinished = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
