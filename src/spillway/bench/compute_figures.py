@@ -103,7 +103,7 @@ def over_best(one: QueryRuns) -> float | None:
     if CHOSEN not in one.seconds:
         return None
     chosen = one.seconds[CHOSEN] - one.planning_seconds
-    return chosen / min(chosen, *(one.seconds[name] for name in TREES[1:] if name in one.seconds))
+    return chosen / min([chosen, *(one.seconds[name] for name in TREES[1:] if name in one.seconds)])
 
 
 def speed_ratio(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> float | None:

@@ -17,7 +17,7 @@ from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
 from spillway.compute.join_graph import JoinGraph
 from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
-from spillway.compute.unit_costs import UnitCosts
+from spillway.compute.unit_costs import COLUMNAR, UnitCosts
 
 HASH_ENTRY_BYTES = 24
 """What a hash table adds to a row: key, pointer, header."""
@@ -33,6 +33,9 @@ class Machine:
     """For hash tables; None: enough."""
     replicate_bytes: float = 256e6
     """The largest hash table that is given to every processor."""
+    by_columns: bool = False
+    """Whether tasks join columns (see `columnar`): then each has all hash tables, and only the rows that
+    probe last are shared out."""
     table_page_bytes: float = 0.0
     """A hash table's rows are kept in a page of this size that doubles; 0: exactly what the rows take."""
 
@@ -54,8 +57,8 @@ class CostModel:
 
     def __init__(self, graph: JoinGraph, units: UnitCosts | None = None, machine: Machine | None = None):
         self.graph = graph
-        self.units = units or UnitCosts()
         self.machine = machine or Machine()
+        self.units = COLUMNAR if self.machine.by_columns else units or UnitCosts()
         self.cardinality = Cardinality(graph)
         limit = self.machine.memory_bytes
         tables = sum(self.table_bytes(1 << index) for index in range(graph.size)) if limit is not None else 0
@@ -119,6 +122,9 @@ class CostModel:
     def seconds(self, tree: Segment, processors: int | None = None) -> float:
         """Time on so many processors (all of the machine's, unless told)."""
         available = self.machine.processors if processors is None else processors
+        if self.machine.by_columns:
+            probing = sum(cost.probe for _, cost in self._costs(tree)) + self._emit(tree)
+            return self.work(tree) + self._emit(tree) - probing * (1 - 1 / available)
         factor = self.units.contention_factor(available)
         costs = self._costs(tree)
         children = tree.children

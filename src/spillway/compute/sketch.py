@@ -15,6 +15,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
+SLOT_BYTES = 8
+"""A column of one of Spark's own rows: a value, or where it is."""
 BUCKETS = 8192
 """Counters per column: 64 KB. Two columns of 100,000 different keys join within about 1,100 rows."""
 

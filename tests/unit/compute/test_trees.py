@@ -191,7 +191,7 @@ def test_segments_of_one_statement_fit_together(graph: JoinGraph, memory_bytes: 
 def test_one_file_that_probes_a_lot_is_spread() -> None:
     def spreads(rows: float, tasks: int) -> bool:
         relations = (Relation("a", rows, tasks=tasks), Relation("b", 10.0), Relation("c", 10.0))
-        shares = {(0, 1): 0.1, (0, 2): 0.1, (1, 2): 0.1}
+        shares = {(0, 1): 1.0, (0, 2): 0.1, (1, 2): 1.0}
         model = CostModel(JoinGraph(relations, (KeyClass((0, 1, 2), shares),)), machine=Machine(4))
         spread = model.spreads(Segment(0, (1, 2)))
         alone = model.seconds(Segment(0, (1, 2)))

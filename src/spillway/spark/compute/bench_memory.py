@@ -30,7 +30,7 @@ def short_memory(
     """One run of the tree that is chosen for a third of the memory."""
     model = computation.model
     memory = model.memory_bytes(right_deep(model)) * MEMORY_SHARE
-    machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory)
+    machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
     short = CostModel(model.graph, units, machine)
     plan = choose(short)
     execution = Execution(spark, computation.view, short, computation.sources, scratch)

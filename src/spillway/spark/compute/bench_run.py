@@ -70,8 +70,8 @@ class ComputeBench:
 
     def _tree(self, computation: Computation, tree: Segment) -> _Run:
         """One tree, with all of its rows computed and none kept."""
-        view, model = computation.view, computation.model
-        execution = Execution(self._spark, view, model, computation.sources, self._scratch)
+        view, model, files = computation.view, computation.model, computation.files
+        execution = Execution(self._spark, view, model, computation.sources, self._scratch, files=files)
         execution.prepare()  # the peers' tables are there before their clock starts, too
         times = self._clocked(lambda: execution.run(tree, noop), execution.cancel)
         return Turn(*times, execution.outcomes())

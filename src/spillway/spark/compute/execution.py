@@ -25,8 +25,9 @@ from spillway.compute.cost import CostModel
 from spillway.compute.fuse import kept_segments
 from spillway.compute.tree import Input, Segment, mask_of_input
 from spillway.errors import ComputeError
+from spillway.spark.compute.columnar_run import ColumnarRun, columnar_run
 from spillway.spark.compute.measured_rows import Measured, measure
-from spillway.spark.compute.segment_sql import kept_sql, output_sql, relation_sql, segment_sql
+from spillway.spark.compute.segment_sql import kept_sql, output_sql, quoted, relation_sql, segment_sql
 
 CANCEL_SECONDS, LOOK_SECONDS = 0.05, 1.0
 SETTINGS: Mapping[str, str] = {
@@ -82,14 +83,16 @@ class Execution:
         sources: Mapping[str, DataFrame],
         scratch: Path,
         listener: Listener | None = None,
+        files: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
+        """`files` are those of sources that are plain Parquet: if all are, tasks may read them themselves."""
         self._token = f"spillway_{uuid.uuid4().hex[:12]}"
         self._context = spark.sparkContext
         self._spark = spark.newSession()
         for key, value in SETTINGS.items():
             self._spark.conf.set(key, value)
         self._view, self._model = view, model
-        self._sources = sources
+        self._sources, self._files = sources, files
         self._scratch = scratch / self._token
         self._listener = listener
         self._is_prepared = False
@@ -99,6 +102,7 @@ class Execution:
         self._kept: frozenset[Segment] = frozenset()
         self._numbers: dict[Segment, int] = {}
         self._told: set[Segment] = set()
+        self._columnar: ColumnarRun | None = None
 
     def prepare(self) -> None:
         """Give the relations names that SQL can use; `run` removes them."""
@@ -109,7 +113,11 @@ class Execution:
     def run(self, tree: Segment, write: Write) -> None:
         """Compute the view; `write` gets the DataFrame of the result and must consume it."""
         self._numbers = {one: number for number, one in enumerate(tree.segments())}
-        self._kept = kept_segments(self._model, tree)
+        if self._files:
+            self._columnar = columnar_run(
+                self._spark, self._view, self._model, tree, self._sources, self._files
+            )
+        self._kept = kept_segments(self._model, tree) if self._columnar is None else frozenset()
         with ExitStack() as closing:
             for name in self._sources:
                 closing.callback(self._spark.catalog.dropGlobalTempView, self._table(name))
@@ -173,6 +181,8 @@ class Execution:
                 self._tell(segment, seen.seconds)
 
     def _measure(self, root: Segment, *, wait: bool = True) -> dict[Segment, Measured]:
+        if self._columnar is not None:
+            return self._columnar.measured()
         return measure(self._spark, self._description(root), root, self._kept - {root}, wait=wait)
 
     def _inside(self, root: Segment) -> list[Segment]:
@@ -205,6 +215,10 @@ class Execution:
             self._tell(segment, seconds)
 
     def _produce(self, root: Segment, inside: list[Segment], closing: ExitStack, write: Write | None) -> None:
+        if self._columnar is not None and write is not None:
+            rows = self._columnar.frame()
+            write(rows.selectExpr(*(f"{text} AS {quoted(name)}" for name, text in self._view.outputs)))
+            return
         text = segment_sql(self._view, self._model, root, self._text)
         self._spark.conf.set("spark.sql.shuffle.partitions", str(self._partitions(inside)))
         if write is not None:

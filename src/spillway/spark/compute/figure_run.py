@@ -65,7 +65,12 @@ class _Runner:
                 best = float("inf")
                 for _ in range(REPEATS):
                     execution = Execution(
-                        self._spark, computation.view, model, computation.sources, self._scratch
+                        self._spark,
+                        computation.view,
+                        model,
+                        computation.sources,
+                        self._scratch,
+                        files=computation.files,
                     )
                     execution.prepare()
                     began = time.perf_counter()
@@ -89,7 +94,7 @@ class _Runner:
         if self._memory_share is None:
             return model, computation
         memory = model.memory_bytes(right_deep(model)) * self._memory_share
-        machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory)
+        machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
         return CostModel(model.graph, self._units, machine), computation
 
 

@@ -98,12 +98,17 @@ class _Walk:
 
 
 def _plan(spark: SparkSession, description: str) -> dict[int, _Node]:
-    """The operators of the last execution with this description, children in the plan's order."""
+    """The operators of the last execution with this description that joins, children in the plan's order."""
     store = spark._jsparkSession.sharedState().statusStore()
-    found = [one for one in _items(store.executionsList()) if one.description() == description]
-    if not found:
-        return {}
-    number = found[-1].executionId()
+    found = [one.executionId() for one in _items(store.executionsList()) if one.description() == description]
+    for number in reversed(found):
+        nodes = _nodes(store, number)
+        if any(node.name.endswith("HashJoin") for node in nodes.values()):
+            return nodes
+    return {}
+
+
+def _nodes(store: Any, number: int) -> dict[int, _Node]:
     values = store.executionMetrics(number)
     graph = store.planGraph(number)
     nodes: dict[int, _Node] = {}

@@ -15,11 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spillway.compute.compute_view import ComputeView
-from spillway.compute.sketch import BUCKETS, KeySketch, RelationStatistics
+from spillway.compute.sketch import BUCKETS, SLOT_BYTES, KeySketch, RelationStatistics
 from spillway.plan.keys import common_key_type
 
-SLOT_BYTES = 8
-"""A column of one of Spark's own rows: a value, or where it is."""
 _SIGN_BIT = 40
 _BITS = 64
 _WHOLE = -1

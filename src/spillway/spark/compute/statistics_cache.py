@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,23 +20,26 @@ from pyspark.sql import DataFrame
 from spillway.compute.compute_view import ComputeView
 from spillway.compute.sketch import KeySketch, RelationStatistics
 from spillway.cost_file import default_path
-from spillway.spark.compute.statistics import collect_statistics
 
 _FORMAT = 2
 
 
 def cached_statistics(
-    view: ComputeView, sources: Sequence[DataFrame], relations: Sequence[DataFrame], *, sample: float
+    view: ComputeView,
+    sources: Sequence[DataFrame],
+    collect: Callable[[], list[RelationStatistics]],
+    *,
+    sample: float,
 ) -> list[RelationStatistics]:
-    """The statistics of `relations`, from the cache where they are there; `sources` are what they read."""
+    """The statistics of a view's relations, from the cache where they are there; `collect` makes them."""
     name = _digest(view, sources, sample)
     if name is None:
-        return collect_statistics(view, relations, sample=sample)
+        return collect()
     file = default_path().parent / "statistics" / f"{name}.npz"
     try:
         return _read(file)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        made = collect_statistics(view, relations, sample=sample)  # not there, or damaged: made anew
+        made = collect()  # not there, or damaged: made anew
     _write(file, made)
     return made
 
