@@ -1,12 +1,14 @@
 """Engines take turns on one query, so that what disturbs the machine disturbs all of them alike.
 
-The median time of each counts; the first, in which code is compiled, is kept beside it. Every turn begins
-with another engine. An engine that fails gets no further turn and has no time: it did not finish, and its
-message says why. One that is slow is not repeated. What the others do goes on.
+The median time of each counts; the first, in which code is compiled, is kept beside it. Engines come in
+another random order each time, because what one leaves behind (garbage, compilers at work) slows down the
+next. An engine that fails gets no further turn and has no time: it did not finish, and its message says why.
+One that is slow is not repeated. What the others do goes on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from statistics import median
 from typing import Generic, TypeVar
 
@@ -48,15 +50,21 @@ class Turns(Generic[T]):
 
 
 def take_turns(
-    actions: Mapping[str, Callable[[], Turn[T]]], repeats: int, failures: tuple[type[Exception], ...]
+    actions: Mapping[str, Callable[[], Turn[T]]],
+    repeats: int,
+    failures: tuple[type[Exception], ...],
+    twice: Collection[str] = (),
+    seed: int = 0,
 ) -> Turns[T]:
-    """Run every action `repeats` times, in turns; `failures` are the errors that engines end with."""
-    names = list(actions)
-    taken: dict[str, list[Turn[T]]] = {name: [] for name in names}
+    """Run every action `repeats` times, in turns, and those of `twice` twice as often; `failures` are the
+    errors that engines end with, `seed` is of their order."""
+    taken: dict[str, list[Turn[T]]] = {name: [] for name in actions}
     unfinished: dict[str, str] = {}
-    for repeat in range(repeats):
-        start = repeat % max(1, len(names))
-        for name in names[start:] + names[:start]:
+    random = Random(seed)  # noqa: S311 - an order, not a secret
+    for _ in range(repeats):
+        names = [*actions, *(name for name in actions if name in twice)]
+        random.shuffle(names)
+        for name in names:
             if name in unfinished or any(one.seconds > SLOW_SECONDS for one in taken[name]):
                 continue
             try:

@@ -1,7 +1,8 @@
 """Runs the queries of `bench compute` through all engines in one Spark session, engines taking turns.
 
 Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
-all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median counts. Planning is
+all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median counts; trees, whose
+differences are small, run twice as often. Planning is
 inside all times: ours is added to the chosen tree's. Shapes that come to the same tree are run once.
 Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
 long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
@@ -101,7 +102,7 @@ class ComputeBench:
             if DUCKDB in self._engines:
                 answer = partial(_table, database, query.sql)
                 actions[DUCKDB] = partial(self._timed, answer, database.interrupt)
-            turns = take_turns(actions, repeats, FAILURES)
+            turns = take_turns(actions, repeats, FAILURES, twice=TREES, seed=query.seed)
             try:
                 counts[DUCKDB] = within(
                     self._limit_seconds, partial(_count, database, query.sql), database.interrupt

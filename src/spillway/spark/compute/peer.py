@@ -1,6 +1,7 @@
 """Spark's own answers to a view over stored relations: in the order as written, and with its cost-based
 optimizer over analysed tables. Tuned in its favour: as many shuffle partitions as processors, adaptive
-execution on, and for the optimizer a threshold that lets it reorder all relations that it can in time."""
+execution on. The optimizer reorders up to 12 relations, Spark's default: told to reorder 16, its search took
+longer than it saved (two queries, single runs: 3.4 and 10.5 s, against 1.2 and 2.6 s as written)."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -9,8 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-MOST_REORDERED = 16
-"""Spark's dynamic programme takes minutes beyond; its own default is 12."""
+MOST_REORDERED = 12
 _ALWAYS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "10485760",
