@@ -19,8 +19,11 @@ from spillway.compute.join_graph import JoinGraph
 from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
 from spillway.compute.unit_costs import COLUMNAR, UnitCosts
 
-HASH_ENTRY_BYTES = 24
-"""What a hash table adds to a row: key, pointer, header."""
+ROW_HEADER_BYTES = 16
+"""What a row in a hash table takes beyond its values: the next row of its key, and padding."""
+HASH_ENTRY_BYTES, SLOT_BYTES = 32, 8
+"""The least that a key takes besides; with pages it is at most so many slots as the next power of two above
+four times the keys, which Spark never fills by more than a quarter."""
 UNPARTITIONED = -1
 
 
@@ -67,10 +70,10 @@ class CostModel:
     def table_bytes(self, mask: int) -> float:
         """The size of a hash table over the rows of a set."""
         rows, page = self.cardinality.rows(mask), self.machine.table_page_bytes
-        kept = rows * self.cardinality.row_bytes(mask)
-        if page > 0:
-            kept = page * 2 ** max(0, ceil(log2(max(kept, 1.0) / page)))
-        return kept + rows * HASH_ENTRY_BYTES
+        kept = rows * (self.cardinality.row_bytes(mask) + ROW_HEADER_BYTES)
+        if page <= 0:
+            return kept + rows * HASH_ENTRY_BYTES
+        return page * 2 ** max(0, ceil(log2(max(kept, 1.0) / page))) + SLOT_BYTES * _power(4 * rows)
 
     def memory_bytes(self, segment: Segment) -> float:
         """What the hash tables of one segment take together."""
@@ -201,3 +204,8 @@ class CostModel:
     def _away(self) -> float:
         """The share of redirected rows whose place is another processor."""
         return (self.machine.processors - 1) / self.machine.processors
+
+
+def _power(least: float) -> float:
+    """The next power of two."""
+    return float(2 ** ceil(log2(max(least, 1.0))))

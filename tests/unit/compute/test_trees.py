@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
-from spillway.compute.cost import HASH_ENTRY_BYTES, CostModel, Machine
+from spillway.compute.cost import HASH_ENTRY_BYTES, ROW_HEADER_BYTES, CostModel, Machine
 from spillway.compute.fuse import kept_segments
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation, mask_of, members_of
 from spillway.compute.tree import Segment, mask_of_input, steps
@@ -165,10 +165,9 @@ def test_a_table_is_a_page_that_doubles() -> None:
     relations = tuple(Relation(f"r{n}", rows, 10.0) for n, rows in enumerate((10.0, 1_000.0)))
     graph = JoinGraph(relations, (KeyClass((0, 1), {(0, 1): 1e-3}),))
     model = CostModel(graph, machine=Machine(table_page_bytes=4_096.0))
-    entries = [rows.rows * HASH_ENTRY_BYTES for rows in relations]
-    assert model.table_bytes(0b01) == 4_096 + entries[0]
-    assert model.table_bytes(0b10) == 16_384 + entries[1]  # 10,000 bytes of rows
-    assert CostModel(graph).table_bytes(0b10) == 10_000 + entries[1]
+    assert model.table_bytes(0b01) == 4_096 + 64 * 8  # 40 slots
+    assert model.table_bytes(0b10) == 32_768 + 4_096 * 8  # 26,000 bytes of rows with their headers
+    assert CostModel(graph).table_bytes(0b10) == 1_000 * (10 + ROW_HEADER_BYTES + HASH_ENTRY_BYTES)
 
 
 @given(graphs(), st.sampled_from([None, 1e4, 1e6]))
