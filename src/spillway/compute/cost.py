@@ -73,7 +73,7 @@ class CostModel:
         kept = rows * (self.cardinality.row_bytes(mask) + ROW_HEADER_BYTES)
         if page <= 0:
             return kept + rows * HASH_ENTRY_BYTES
-        return page * 2 ** max(0, ceil(log2(max(kept, 1.0) / page))) + SLOT_BYTES * _power(4 * rows)
+        return page * _power(kept / page) + SLOT_BYTES * _power(4 * rows)
 
     def memory_bytes(self, segment: Segment) -> float:
         """What the hash tables of one segment take together."""
@@ -207,5 +207,5 @@ class CostModel:
 
 
 def _power(least: float) -> float:
-    """The next power of two."""
+    """The next power of two, at least one."""
     return float(2 ** ceil(log2(max(least, 1.0))))
