@@ -20,7 +20,7 @@ from spillway.view import View
 SPARK_DEFAULTS = {
     "spark.scheduler.mode": "FAIR",  # segments run side by side
     "spark.driver.memory": "4g",  # hash tables live in the JVM here
-    "spark.buffer.pageSize": "1m",  # the least that a hash table takes; otherwise 16 MB
+    "spark.buffer.pageSize": "1m",  # the least that a hash table takes; otherwise 32 MB
 }
 """Settings with which a session for computing starts, unless the job file says otherwise."""
 SINKS = ("parquet", "delta", "count")

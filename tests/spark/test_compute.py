@@ -3,6 +3,8 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spillway.compute.join_graph import members_of
+from spillway.compute.tree import steps
 from spillway.compute.trees.choose import ALGORITHMS, choose
 from spillway.compute_job import ComputeConfig
 from spillway.errors import ComputeError, SinkError, SourceError
@@ -39,6 +43,23 @@ def tables_of(query: MultiJoin) -> dict[str, pa.Table]:
 
 def frames(spark: SparkSession, tables: dict[str, pa.Table]) -> dict[str, Any]:
     return {name: spark.createDataFrame(table) for name, table in tables.items()}
+
+
+def check_measured(computation: Computation, summary: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+    """Every join of every segment has the rows that DuckDB counts for its relations."""
+    graph = computation.model.graph
+    for segment, told in zip(computation.plan.tree.segments(), summary["segments"], strict=True):
+        for step, join in zip(steps(graph, segment), told["joins"], strict=True):
+            members = list(members_of(step.after))
+            conditions = [
+                f"r{a}.k{key} = r{b}.k{key}"
+                for a, b in combinations(members, 2)
+                for key in {name[1:] for name in tables[f"r{a}"].column_names if name[0] == "k"}
+                if f"k{key}" in tables[f"r{b}"].column_names
+            ]
+            names = ", ".join(f"r{one}" for one in members)
+            text = f"SELECT count(*) AS n FROM {names} WHERE {' AND '.join(conditions)}"
+            assert join["measured_rows"] == expected(tables, text)["n"][0].as_py(), (segment, step)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +88,47 @@ def test_trees_give_the_same_rows(
         summary = computation.run(SinkSpec("parquet", str(out)))
         assert counted(pq.read_table(out)) == truth, name
         assert summary["segments"][-1]["joins"][-1]["measured_rows"] == summary["rows"] == truth.total()
+        check_measured(computation, summary, tables)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert not spark.sparkContext._jsc.getPersistentRDDs()
+
+
+@pytest.mark.parametrize("where", ["", " WHERE r0.id >= 0"], ids=["columns", "sql"])
+def test_plain_files_are_joined_by_columns(
+    spark: SparkSession, tmp_path: Path, counted: Counted, where: str
+) -> None:
+    """A filter needs Spark; without one, tasks read the files. Both measure the same rows."""
+    query = generate_query(5, 4, null_share=0.1, **SMALL)
+    tables = tables_of(query)
+    query.write(tmp_path / "data")
+    specs = {name: SourceSpec(name, "parquet", str(tmp_path / "data" / name)) for name in tables}
+    config = ComputeConfig(tree="greedy")
+    computation = Computation(spark, query.sql + where, specs, config)
+    assert computation.model.machine.by_columns == (not where)
+    summary = computation.run(SinkSpec("parquet", str(tmp_path / "out")))
+    assert counted(pq.read_table(tmp_path / "out")) == counted(expected(tables, query.sql))
+    check_measured(computation, summary, tables)
+    assert summary["table_bytes_peak"] > 0
+
+
+def test_columns_that_tasks_cannot_read_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """Text as key, a partitioned directory, options for the reader: Spark reads these."""
+    pq.write_table(pa.table({"k": ["x"], "n": [1]}), tmp_path / "text.parquet")
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "number.parquet")
+    (tmp_path / "parts" / "n=1").mkdir(parents=True)
+    pq.write_table(pa.table({"k": ["x"]}), tmp_path / "parts" / "n=1" / "one.parquet")
+    text = SourceSpec("a", "parquet", str(tmp_path / "text.parquet"))
+    for other, on in (
+        (replace(text, name="b"), "a.k = b.k"),
+        (SourceSpec("b", "parquet", str(tmp_path / "parts")), "a.n = b.n"),
+        (
+            SourceSpec("b", "parquet", str(tmp_path / "number.parquet"), options={"mergeSchema": "true"}),
+            "a.n = b.n",
+        ),
+    ):
+        computation = Computation(spark, f"SELECT a.n AS m FROM a JOIN b ON {on}", {"a": text, "b": other})
+        assert not computation.model.machine.by_columns
+        assert computation.run(SinkSpec("count"))["rows"] == 1
 
 
 @pytest.mark.parametrize("partitioned", [False, True])

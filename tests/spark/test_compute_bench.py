@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
 from spillway.bench.compute_figures import AS_WRITTEN, CHOSEN, DUCKDB, compute_figures
 from spillway.compute.unit_costs import UnitCosts
+from spillway.errors import ComputeError
+from spillway.job import SourceSpec
 from spillway.spark.compute import bench_run
+from spillway.spark.compute.bench_memory import short_memory
 from spillway.spark.compute.bench_run import ComputeBench
+from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.peer import SparkPeer, noop
 from spillway.workload.multi_join import generate_query
 
@@ -26,3 +31,33 @@ def test_a_peer_that_fails_does_not_end_the_benchmark(
     figures = compute_figures([one])
     assert (figures["unfinished"], figures["ratio_spark_as_written"]) == ({AS_WRITTEN: 1}, None)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_peer_that_takes_too_long_is_stopped(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = "SELECT reflect('java.lang.Thread', 'sleep', 100L) AS x FROM range(0, 6000, 1, 2)"
+    monkeypatch.setattr(bench_run, "REPEATS", 1)
+    peer = SparkPeer(spark, cbo=False)
+    bench = ComputeBench(spark, UnitCosts(), tmp_path, (CHOSEN,), limit_seconds=2.0)
+    with pytest.raises(ComputeError, match="stopped after 2 s"):
+        bench._clocked(lambda: peer.run(slow), peer.cancel)
+
+
+def test_memory_for_a_third_of_the_hash_tables(spark: SparkSession, tmp_path: Path) -> None:
+    query = generate_query(7, 2, rows=(20, 400), result_rows=(200, 2_000))
+    query.write(tmp_path / "data")
+    specs = {
+        one.name: SourceSpec(one.name, "parquet", str(tmp_path / "data" / one.name))
+        for one in query.relations
+    }
+    computation = Computation(spark, query.sql, specs)
+    short = short_memory(spark, computation, UnitCosts(), tmp_path, 300.0)
+    with duckdb.connect() as database:
+        for index, one in enumerate(query.relations):
+            database.register(one.name, query.table(index))
+        ((rows,),) = database.sql(f"SELECT count(*) FROM ({query.sql})").fetchall()
+    assert short.rows == rows > 0
+    assert short.statements > 1
+    assert 0 < short.table_bytes_peak <= short.memory_bytes
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -29,9 +29,11 @@ def bench_compute(
     queries: int | None,
     engines: Sequence[str],
     scale: int,
+    limit_seconds: float,
     note: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Runs all queries and compares; `scale` multiplies the relations' rows."""
+    """Runs all queries and compares; `scale` multiplies the relations' rows, a run that takes longer than
+    `limit_seconds` is stopped."""
     unknown = [engine for engine in engines if engine not in ENGINES]
     if unknown or CHOSEN not in engines:
         raise JobError(f"bench compute: engines are {', '.join(ENGINES)}, and chosen must be among them")
@@ -46,7 +48,7 @@ def bench_compute(
     with tempfile.TemporaryDirectory(prefix="spillway-bench-compute-") as scratch:
         settings = {**SPARK_DEFAULTS, "spark.sql.warehouse.dir": f"{scratch}/warehouse"}
         with Session(settings=settings) as session:
-            bench = ComputeBench(session.spark, read_costs(), Path(scratch), engines)
+            bench = ComputeBench(session.spark, read_costs(), Path(scratch), engines, limit_seconds)
             for seed in WARM_UP_SEEDS:
                 note(f"warming up on a query of {WARM_UP_RELATIONS} relations")
                 note(_line(bench.run(generate_query(WARM_UP_RELATIONS, seed))))
@@ -56,6 +58,7 @@ def bench_compute(
                     note(_line(runs[-1]))
     return {
         "bench": "compute",
+        "limit_seconds": limit_seconds,
         "relations": list(relations),
         "scale": scale,
         **compute_figures(runs),

@@ -146,12 +146,20 @@ def compute(
     ] = None,
     engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(COMPUTE_ENGINES),
     scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
+    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this long.", min=1)] = 60.0,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
     counts = _numbers(relations, "--relations")
     chosen = tuple(engine.strip() for engine in engines.split(","))
-    figures = bench_compute(relations=counts, queries=queries, engines=chosen, scale=scale, note=say)
+    figures = bench_compute(
+        relations=counts,
+        queries=queries,
+        engines=chosen,
+        scale=scale,
+        limit_seconds=limit_seconds,
+        note=say,
+    )
     for claim in figures["claims"]:
         say(claim)
     _show(figures, json)

@@ -31,7 +31,12 @@ def build_graph(
         if name not in aliases:
             raise JobError(f"[compute.rows] {name} is no relation of the view; there is {', '.join(aliases)}")
     relations = tuple(
-        Relation(one.alias, max(given_rows.get(one.alias, float(known.rows)), 1.0), max(known.row_bytes, 1.0))
+        Relation(
+            one.alias,
+            max(given_rows.get(one.alias, float(known.rows)), 1.0),
+            max(known.row_bytes, 1.0),
+            known.tasks,
+        )
         for one, known in zip(view.relations, statistics, strict=True)
     )
     classes = tuple(_key_class(key, aliases, statistics, given_shares) for key in view.keys)

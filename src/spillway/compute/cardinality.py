@@ -16,11 +16,12 @@ from spillway.compute.join_graph import JoinGraph, KeyClass, members_of
 class Cardinality:
     """Estimates over one graph; each set is estimated once."""
 
-    __slots__ = ("_graph", "_known", "_shares")
+    __slots__ = ("_graph", "_known", "_row_bytes", "_shares")
 
     def __init__(self, graph: JoinGraph) -> None:
         self._graph = graph
         self._known: dict[int, float] = {}
+        self._row_bytes: dict[int, float] = {}
         self._shares: dict[tuple[int, int], float] = {}
 
     def rows(self, mask: int) -> float:
@@ -31,14 +32,18 @@ class Cardinality:
         return found
 
     def row_bytes(self, mask: int) -> float:
-        return sum(self._graph.relations[index].row_bytes for index in members_of(mask))
+        found = self._row_bytes.get(mask)
+        if found is None:
+            found = sum(self._graph.relations[index].row_bytes for index in members_of(mask))
+            self._row_bytes[mask] = found
+        return found
 
     def _estimate(self, mask: int) -> float:
         rows = prod(self._graph.relations[index].rows for index in members_of(mask))
-        for number, one in enumerate(self._graph.classes):
-            present = one.mask & mask
+        for number, members in enumerate(self._graph.masks):
+            present = members & mask
             if present & (present - 1):
-                rows *= self._share(number, one, present)
+                rows *= self._share(number, self._graph.classes[number], present)
         for needed in self._graph.residual:
             if needed & mask == needed:
                 rows *= self._graph.residual_selectivity

@@ -17,10 +17,13 @@ from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
 from spillway.compute.join_graph import JoinGraph
 from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
-from spillway.compute.unit_costs import UnitCosts
+from spillway.compute.unit_costs import COLUMNAR, UnitCosts
 
-HASH_ENTRY_BYTES = 24
-"""What a hash table adds to a row: key, pointer, header."""
+ROW_HEADER_BYTES = 16
+"""What a row in a hash table takes beyond its values: the next row of its key, and padding."""
+HASH_ENTRY_BYTES, SLOT_BYTES = 32, 8
+"""The least that a key takes besides; with pages it is at most so many slots as the next power of two above
+four times the keys, which Spark never fills by more than a quarter."""
 UNPARTITIONED = -1
 
 
@@ -33,6 +36,9 @@ class Machine:
     """For hash tables; None: enough."""
     replicate_bytes: float = 256e6
     """The largest hash table that is given to every processor."""
+    by_columns: bool = False
+    """Whether tasks join columns (see `columnar`): then each has all hash tables, and only the rows that
+    probe last are shared out."""
     table_page_bytes: float = 0.0
     """A hash table's rows are kept in a page of this size that doubles; 0: exactly what the rows take."""
 
@@ -50,21 +56,24 @@ class StepCost:
 class CostModel:
     """Costs of the trees of one graph on one machine."""
 
-    __slots__ = ("cardinality", "graph", "machine", "units")
+    __slots__ = ("_is_short", "cardinality", "graph", "machine", "units")
 
     def __init__(self, graph: JoinGraph, units: UnitCosts | None = None, machine: Machine | None = None):
         self.graph = graph
-        self.units = units or UnitCosts()
         self.machine = machine or Machine()
+        self.units = COLUMNAR if self.machine.by_columns else units or UnitCosts()
         self.cardinality = Cardinality(graph)
+        limit = self.machine.memory_bytes
+        tables = sum(self.table_bytes(1 << index) for index in range(graph.size)) if limit is not None else 0
+        self._is_short = limit is not None and tables > limit
 
     def table_bytes(self, mask: int) -> float:
         """The size of a hash table over the rows of a set."""
         rows, page = self.cardinality.rows(mask), self.machine.table_page_bytes
-        kept = rows * self.cardinality.row_bytes(mask)
-        if page > 0:
-            kept = page * 2 ** max(0, ceil(log2(max(kept, 1.0) / page)))
-        return kept + rows * HASH_ENTRY_BYTES
+        kept = rows * (self.cardinality.row_bytes(mask) + ROW_HEADER_BYTES)
+        if page <= 0:
+            return kept + rows * HASH_ENTRY_BYTES
+        return page * _power(kept / page) + SLOT_BYTES * _power(4 * rows)
 
     def memory_bytes(self, segment: Segment) -> float:
         """What the hash tables of one segment take together."""
@@ -83,12 +92,11 @@ class CostModel:
         units, cardinality = self.units, self.cardinality
         building, probing = cardinality.rows(build), cardinality.rows(before)
         moved = building * cardinality.row_bytes(build) * units.network
-        redirected = probing * (
-            cardinality.row_bytes(before) * units.network * self._away() + units.partition
-        )
+        redirected = self._redirected(before)
         stays = partitioned_by in classes
         replicated_cost = moved * self.machine.processors
-        partitioned_cost = moved + building * units.partition + (0.0 if stays else redirected)
+        stages = units.launch * (1 if stays else 2)  # one more for each side that is moved
+        partitioned_cost = moved + building * units.partition + stages + (0.0 if stays else redirected)
         fits = self.table_bytes(build) <= self.machine.replicate_bytes
         replicated = fits and replicated_cost <= partitioned_cost
         exchange = replicated_cost if replicated else partitioned_cost - (0.0 if stays else redirected)
@@ -101,7 +109,9 @@ class CostModel:
         return tuple(cost.replicated for _, cost in self._costs(segment))
 
     def keep(self, mask: int) -> float:
-        """Keeping a segment's result, and starting the segment."""
+        """Keeping a segment's result outside of memory; nothing where all hash tables fit (see `fuse`)."""
+        if not self._is_short:
+            return 0.0
         kept = self.cardinality.rows(mask) * self.cardinality.row_bytes(mask) * self.units.keep
         return self.units.setup + kept
 
@@ -115,21 +125,63 @@ class CostModel:
     def seconds(self, tree: Segment, processors: int | None = None) -> float:
         """Time on so many processors (all of the machine's, unless told)."""
         available = self.machine.processors if processors is None else processors
-        children = tree.children
-        waited = 0.0
-        if children:
-            shares = allocate([self.memory_bytes(child) for child in children], available)
-            times = [
-                self.seconds(child, share) + self.keep(child.mask)
-                for child, share in zip(children, shares, strict=True)
-            ]
-            work = sum(self.work(child) for child in children)
-            waited = max(max(times), work / available)
+        if self.machine.by_columns:
+            probing = sum(cost.probe for _, cost in self._costs(tree)) + self._emit(tree)
+            return self.work(tree) + self._emit(tree) - probing * (1 - 1 / available)
         factor = self.units.contention_factor(available)
         costs = self._costs(tree)
-        builds = [self._scan_of(step.build) + cost.build * factor for step, cost in costs]
-        probing = self._scan_of(tree.probe) + sum(cost.probe for _, cost in costs)
-        return waited + (sum(builds) + probing) / available
+        children = tree.children
+        shares = dict(
+            zip(children, allocate([self.memory_bytes(one) for one in children], available), strict=True)
+        )
+        times, work = [0.0], 0.0
+        inputs: list[tuple[Input, float]] = [(step.build, cost.build * factor) for step, cost in costs]
+        for one, build in ((tree.probe, 0.0), *inputs):
+            if isinstance(one, Segment):
+                kept = self.keep(one.mask)
+                times.append(self.seconds(one, shares[one]) + kept + build)
+                work += self.work(one) + kept + build
+            elif build > 0:
+                read = self.scan(one)
+                times.append(read / self._readers(one, available) + build)
+                work += read + build
+        return max(*times, work / available) + self._probing_seconds(tree, costs, available)
+
+    def spreads(self, segment: Segment) -> bool:
+        """Whether the rows that probe are spread over all processors first, which pays where one file holds
+        them and there is much to probe."""
+        return self._spread_gain(segment, self._costs(segment), self.machine.processors) > 0
+
+    def _probing_seconds(self, tree: Segment, costs: list[tuple[Step, StepCost]], available: int) -> float:
+        probing = sum(cost.probe for _, cost in costs) + self._emit(tree)
+        gain = self._spread_gain(tree, costs, available)
+        readers = self._readers(tree.probe, available)
+        if all(cost.replicated for _, cost in costs):
+            return (self._scan_of(tree.probe) + probing) / readers - max(gain, 0.0)
+        return self._scan_of(tree.probe) / readers + probing / available
+
+    def _spread_gain(self, tree: Segment, costs: list[tuple[Step, StepCost]], available: int) -> float:
+        """Seconds that are saved; below zero, lost."""
+        readers = self._readers(tree.probe, available)
+        if readers >= available or not all(cost.replicated for _, cost in costs):
+            return 0.0
+        probing = sum(cost.probe for _, cost in costs) + self._emit(tree)
+        moving = self.units.launch + self._redirected(mask_of_input(tree.probe))
+        return probing / readers - (probing / available + moving / readers)
+
+    def _emit(self, segment: Segment) -> float:
+        """Making the rows of a segment's result: all trees make the last one's, whatever the way."""
+        return self.cardinality.rows(segment.mask) * self.units.probe
+
+    def _readers(self, one: Input, available: int) -> int:
+        """How many tasks read an input side by side; a segment's result counts as spread."""
+        tasks = self.graph.relations[one].tasks if isinstance(one, int) else 0
+        return min(tasks, available) or available
+
+    def _redirected(self, mask: int) -> float:
+        """Sending the rows of a set to the processors of another partitioning."""
+        network = self.cardinality.row_bytes(mask) * self.units.network * self._away()
+        return self.cardinality.rows(mask) * (network + self.units.partition)
 
     def _own_work(self, segment: Segment) -> float:
         total = self._scan_of(segment.probe)
@@ -152,3 +204,8 @@ class CostModel:
     def _away(self) -> float:
         """The share of redirected rows whose place is another processor."""
         return (self.machine.processors - 1) / self.machine.processors
+
+
+def _power(least: float) -> float:
+    """The next power of two, at least one."""
+    return float(2 ** ceil(log2(max(least, 1.0))))

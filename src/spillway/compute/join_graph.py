@@ -22,6 +22,8 @@ class Relation:
     name: str
     rows: float
     row_bytes: float = 40.0
+    tasks: int = 0
+    """In how many pieces Spark reads it side by side; 0: not known, and enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class JoinGraph:
     residual_selectivity: float = 1 / 3
     """What a residual predicate lets pass; nothing is known about it."""
     _adjacent: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    masks: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """The members of each class, as a set."""
 
     def __post_init__(self) -> None:
         adjacent = [0] * len(self.relations)
@@ -54,6 +58,7 @@ class JoinGraph:
             for member in one.members:
                 adjacent[member] |= one.mask & ~(1 << member)
         object.__setattr__(self, "_adjacent", tuple(adjacent))
+        object.__setattr__(self, "masks", tuple(one.mask for one in self.classes))
         apart = self.everything & ~self.reachable(1)
         if apart:
             near = ", ".join(self.relations[i].name for i in members_of(self.reachable(1)))
@@ -88,7 +93,7 @@ class JoinGraph:
 
     def links(self, left: int, right: int) -> tuple[int, ...]:
         """The classes that join two sets."""
-        return tuple(n for n, one in enumerate(self.classes) if one.mask & left and one.mask & right)
+        return tuple([n for n, mask in enumerate(self.masks) if mask & left and mask & right])
 
 
 def mask_of(members: tuple[int, ...] | list[int]) -> int:

@@ -15,6 +15,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
+SLOT_BYTES = 8
+"""A column of one of Spark's own rows: a value, or where it is."""
 BUCKETS = 8192
 """Counters per column: 64 KB. Two columns of 100,000 different keys join within about 1,100 rows."""
 
@@ -36,6 +38,8 @@ class RelationStatistics:
     rows: int
     row_bytes: float
     keys: Mapping[str, KeySketch]
+    tasks: int = 0
+    """Of those that read the relation, how many found rows."""
 
 
 def join_rows(left: KeySketch, right: KeySketch) -> float:

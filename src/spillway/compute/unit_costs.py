@@ -48,3 +48,17 @@ class UnitCosts:
         if not all(isinstance(value, float | int) and 0 <= value < 1e6 for value in values.values()):
             raise JobError(f"{where} holds a unit cost that is no positive number; run spillway calibrate")
         return cls(**{name: float(value) for name, value in values.items()})
+
+
+COLUMNAR = UnitCosts(
+    read=2.5e-7,
+    partition=0.0,
+    network=0.0,
+    build=1.2e-7,
+    probe=8e-8,
+    keep=0.0,
+    setup=0.0,
+    launch=1e-3,
+    contention=0.0,
+)
+"""Where tasks join columns; processor time, measured on queries of `bench compute` with 8 to 16 relations."""

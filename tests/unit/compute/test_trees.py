@@ -1,5 +1,6 @@
 """Every tree over random graphs: acyclic, with same-key neighbours, cyclic; and what the search promises."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
-from spillway.compute.cost import HASH_ENTRY_BYTES, CostModel, Machine
+from spillway.compute.cost import HASH_ENTRY_BYTES, ROW_HEADER_BYTES, CostModel, Machine
+from spillway.compute.fuse import kept_segments
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation, mask_of, members_of
 from spillway.compute.tree import Segment, mask_of_input, steps
 from spillway.compute.trees.choose import ALGORITHMS, choose, proposals, propose
@@ -85,9 +87,10 @@ def test_no_tree_has_less_work_than_the_exact_search(
     graph: JoinGraph, processors: int, replicate_bytes: float
 ) -> None:
     model = CostModel(graph, machine=Machine(processors, replicate_bytes=replicate_bytes))
-    made = {one.algorithm: one for one in proposals(model)}
-    for other in made.values():
-        assert made["exhaustive"].work <= other.work * (1 + 1e-9)
+    exact = propose(model, "exhaustive")
+    assert exact is not None
+    for other in proposals(model):
+        assert exact.work <= other.work * (1 + 1e-9)
 
 
 @given(graphs())
@@ -162,10 +165,43 @@ def test_a_table_is_a_page_that_doubles() -> None:
     relations = tuple(Relation(f"r{n}", rows, 10.0) for n, rows in enumerate((10.0, 1_000.0)))
     graph = JoinGraph(relations, (KeyClass((0, 1), {(0, 1): 1e-3}),))
     model = CostModel(graph, machine=Machine(table_page_bytes=4_096.0))
-    entries = [rows.rows * HASH_ENTRY_BYTES for rows in relations]
-    assert model.table_bytes(0b01) == 4_096 + entries[0]
-    assert model.table_bytes(0b10) == 16_384 + entries[1]  # 10,000 bytes of rows
-    assert CostModel(graph).table_bytes(0b10) == 10_000 + entries[1]
+    assert model.table_bytes(0b01) == 4_096 + 64 * 8  # 40 slots
+    assert model.table_bytes(0b10) == 32_768 + 4_096 * 8  # 26,000 bytes of rows with their headers
+    assert CostModel(graph).table_bytes(0b10) == 1_000 * (10 + ROW_HEADER_BYTES + HASH_ENTRY_BYTES)
+
+
+@given(graphs(), st.sampled_from([None, 1e4, 1e6]))
+def test_segments_of_one_statement_fit_together(graph: JoinGraph, memory_bytes: float | None) -> None:
+    model = CostModel(graph, machine=Machine(memory_bytes=memory_bytes))
+    for name in ("left-deep", "segmented-bushy", "greedy"):
+        tree = choose(model, name).tree
+        kept = kept_segments(model, tree)
+        assert tree not in kept
+        for root in (tree, *kept):
+            inside, waiting = list[Segment](), [root]
+            while waiting:
+                inside.append(waiting.pop())
+                waiting += [child for child in inside[-1].children if child not in kept]
+            sizes = [model.memory_bytes(one) for one in inside]
+            assert memory_bytes is None or sum(sizes) <= memory_bytes * (1 + 1e-9) or len(inside) == 1
+        assert memory_bytes is not None or not kept
+
+
+def test_one_file_that_probes_a_lot_is_spread() -> None:
+    def spreads(rows: float, tasks: int) -> bool:
+        relations = (Relation("a", rows, tasks=tasks), Relation("b", 10.0), Relation("c", 10.0))
+        shares = {(0, 1): 1.0, (0, 2): 0.1, (1, 2): 1.0}
+        model = CostModel(JoinGraph(relations, (KeyClass((0, 1, 2), shares),)), machine=Machine(4))
+        spread = model.spreads(Segment(0, (1, 2)))
+        alone = model.seconds(Segment(0, (1, 2)))
+        many = CostModel(JoinGraph((replace(relations[0], tasks=4), *relations[1:]), model.graph.classes))
+        assert alone >= CostModel(many.graph, machine=Machine(4)).seconds(Segment(0, (1, 2)))
+        return spread
+
+    assert spreads(1e7, 1)
+    assert not spreads(1e7, 4)
+    assert not spreads(1e7, 0)
+    assert not spreads(100.0, 1)
 
 
 def test_contention_grows_with_processors() -> None:

@@ -1,7 +1,8 @@
 """Cost-based choice: every algorithm proposes a tree, the one with the least estimated time is taken.
 
 With a memory limit only trees whose segments each fit are taken; one of the pieces-that-fit algorithms is
-always among them, unless a single relation is larger than the memory.
+always among them, unless a single relation is larger than the memory. The exact search comes last, and looks
+at no more pairs than a small part of the best time so far is worth: it must not take longer than it saves.
 """
 
 from __future__ import annotations
@@ -12,23 +13,28 @@ from types import MappingProxyType
 
 from spillway.compute.cost import CostModel
 from spillway.compute.tree import Segment
-from spillway.compute.trees.exhaustive import exhaustive
+from spillway.compute.trees.exhaustive import MOST_PAIRS, exhaustive
 from spillway.compute.trees.greedy import greedy
 from spillway.compute.trees.incremental import incremental
 from spillway.compute.trees.left_deep import left_deep
-from spillway.compute.trees.right_deep import right_deep
+from spillway.compute.trees.right_deep import right_deep, right_deep_by_cost
 from spillway.compute.trees.segmented_bushy import segmented_bushy, segmented_bushy_by_cost
 from spillway.compute.trees.segmented_right_deep import balanced_consideration, minimized_work
 from spillway.compute.trees.zigzag import cut, zigzag
 from spillway.errors import JobError
 
-CHOSEN = "chosen"
+CHOSEN, EXACT = "chosen", "exhaustive"
+PLANNING_SHARE = 0.05
+"""How much of the estimated time the exact search may take."""
+PAIR_SECONDS, LEAST_PAIRS = 5e-5, 1_000
+"""What one pair of connected sets takes here, and how many may always be looked at: all of 8 relations."""
 Algorithm = Callable[[CostModel], Segment | None]
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
     {
         "left-deep": left_deep,
         "right-deep": right_deep,
+        "right-deep-by-cost": right_deep_by_cost,
         "zigzag": zigzag,
         "segmented-right-deep": minimized_work,
         "segmented-right-deep-balanced": balanced_consideration,
@@ -60,12 +66,20 @@ def propose(model: CostModel, algorithm: str) -> Proposal | None:
     tree = ALGORITHMS[algorithm](model)
     if tree is None:
         return None
+    return _proposal(model, algorithm, tree)
+
+
+def _proposal(model: CostModel, algorithm: str, tree: Segment) -> Proposal:
     return Proposal(algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
 
 
 def proposals(model: CostModel) -> list[Proposal]:
     """What every algorithm proposes, the best first; those that fit into memory before all others."""
-    made = [one for name in ALGORITHMS if (one := propose(model, name)) is not None]
+    made = [one for name in ALGORITHMS if name != EXACT and (one := propose(model, name)) is not None]
+    pairs = min(one.seconds for one in made) * PLANNING_SHARE / PAIR_SECONDS
+    exact = exhaustive(model, round(min(max(pairs, LEAST_PAIRS), MOST_PAIRS)))
+    if exact is not None:
+        made.append(_proposal(model, EXACT, exact))
     return sorted(made, key=lambda one: (not one.fits, one.seconds))
 
 
@@ -87,7 +101,7 @@ def _within_memory(model: CostModel, one: Proposal) -> Proposal:
     if one.fits:
         return one
     tree = _cut_all(model, one.tree)
-    return Proposal(one.algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
+    return _proposal(model, one.algorithm, tree)
 
 
 def _cut_all(model: CostModel, tree: Segment) -> Segment:

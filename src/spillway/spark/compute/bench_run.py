@@ -1,10 +1,11 @@
 """Runs the queries of `bench compute` through all engines in one Spark session, engines taking turns.
 
 Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
-all, is left out. Each engine runs each query `REPEATS` times, in turns, and its fastest run counts: a shared
-machine disturbs in one direction only. Planning is inside all times. Statistics of both sides are collected
-before; ours are reported beside. An engine that fails is reported as not finished; all of them share one JVM,
-so one that ends the JVM still ends the benchmark.
+all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median counts; trees, whose
+differences are small, run twice as often. Planning is
+inside all times: ours is added to the chosen tree's. Shapes that come to the same tree are run once.
+Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
+long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
 """
 
 import shutil
@@ -22,18 +23,22 @@ from pyspark.sql import SparkSession
 
 from spillway.bench.compute_figures import AS_WRITTEN, CBO, CHOSEN, DUCKDB, TREES, QueryRuns
 from spillway.bench.take_turns import Turn, reason, take_turns
+from spillway.bench.time_limit import within
 from spillway.compute.explain import q_error
 from spillway.compute.tree import Segment, steps
 from spillway.compute.trees.choose import choose
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
+from spillway.spark.compute.bench_memory import short_memory
 from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.execution import Execution, SegmentOutcome
 from spillway.spark.compute.peer import SparkPeer, noop
 from spillway.workload.multi_join import MultiJoin
 
-REPEATS = 2
+REPEATS = 3
+SHORT_MEMORY_RELATIONS = 32
+"""From so many relations on a query also runs with too little memory, as in the dissertation's 3.13."""
 FAILURES = (SpillwayError, PySparkException, Py4JError, duckdb.Error)
 _Run = Turn[list[SegmentOutcome]]
 
@@ -41,38 +46,47 @@ _Run = Turn[list[SegmentOutcome]]
 class ComputeBench:
     """One query after the other, in one session."""
 
-    def __init__(self, spark: SparkSession, units: UnitCosts, scratch: Path, engines: Sequence[str]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        units: UnitCosts,
+        scratch: Path,
+        engines: Sequence[str],
+        limit_seconds: float = 60.0,
+    ) -> None:
         self._spark, self._units, self._scratch = spark, units, scratch
-        self._engines = engines
+        self._engines, self._limit_seconds = engines, limit_seconds
         self._peers = {
             name: SparkPeer(spark, cbo=name == CBO) for name in (AS_WRITTEN, CBO) if name in engines
         }
 
-    def run(self, query: MultiJoin) -> QueryRuns:
+    def run(self, query: MultiJoin, repeats: int = REPEATS) -> QueryRuns:
         """All engines on one query."""
         data = self._scratch / f"query-{len(query.relations)}-{query.seed}"
         query.write(data)
         try:
-            return self._run(query, {one.name: data / one.name for one in query.relations})
+            return self._run(query, {one.name: data / one.name for one in query.relations}, repeats)
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
     def _tree(self, computation: Computation, tree: Segment) -> _Run:
         """One tree, with all of its rows computed and none kept."""
-        view, model = computation.view, computation.model
-        execution = Execution(self._spark, view, model, computation.sources, self._scratch)
+        view, model, files = computation.view, computation.model, computation.files
+        execution = Execution(self._spark, view, model, computation.sources, self._scratch, files=files)
         execution.prepare()  # the peers' tables are there before their clock starts, too
-        seconds, cpu_seconds = _clocked(lambda: execution.run(tree, noop))
-        return Turn(seconds, cpu_seconds, execution.outcomes())
+        times = self._clocked(lambda: execution.run(tree, noop), execution.cancel)
+        return Turn(*times, execution.outcomes())
 
-    def _run(self, query: MultiJoin, paths: dict[str, Path]) -> QueryRuns:
+    def _run(self, query: MultiJoin, paths: dict[str, Path], repeats: int) -> QueryRuns:
         specs = {name: SourceSpec(name, "parquet", str(path)) for name, path in paths.items()}
         computation = Computation(self._spark, query.sql, specs, units=self._units)
-        plans = {name: choose(computation.model, name) for name in TREES if name in self._engines}
+        trees = {name: choose(computation.model, name).tree for name in TREES if name in self._engines}
+        first = {tree: name for name, tree in reversed(trees.items())}
         actions: dict[str, Callable[[], _Run]] = {
-            name: partial(self._tree, computation, plan.tree) for name, plan in plans.items()
+            name: partial(self._tree, computation, tree) for tree, name in reversed(first.items())
         }
         unfinished: dict[str, str] = {}
+        counts: dict[str, int] = {}
         with ExitStack() as closing:
             for name, peer in self._peers.items():
                 try:
@@ -80,36 +94,56 @@ class ComputeBench:
                 except FAILURES as error:
                     unfinished[name] = reason(error)
                     continue
-                actions[name] = partial(_timed, partial(peer.run, query.sql))
+                actions[name] = partial(self._timed, partial(peer.run, query.sql), peer.cancel)
             threads = computation.model.machine.processors
             database = closing.enter_context(duckdb.connect(config={"threads": threads}))
             for name, path in paths.items():
                 database.read_parquet(f"{path}/*.parquet").create_view(name)
             if DUCKDB in self._engines:
-                actions[DUCKDB] = partial(_timed, lambda: database.sql(query.sql).to_arrow_table())
-            turns = take_turns(actions, REPEATS, FAILURES)
-            counts: dict[str, int] = {}
+                answer = partial(_table, database, query.sql)
+                actions[DUCKDB] = partial(self._timed, answer, database.interrupt)
+            turns = take_turns(actions, repeats, FAILURES, twice=TREES, seed=query.seed)
             try:
-                counts[DUCKDB] = _count(database, query.sql)
-            except duckdb.Error as error:
+                counts[DUCKDB] = within(
+                    self._limit_seconds, partial(_count, database, query.sql), database.interrupt
+                )
+            except FAILURES as error:
                 unfinished[DUCKDB] = reason(error)
-        seconds, cpu_seconds, answers = turns.seconds, turns.cpu_seconds, turns.answers
-        for name in plans.keys() & answers.keys():
-            counts[name] = answers[name][-1].step_rows[-1] or 0
-        if CHOSEN in seconds:
-            seconds[CHOSEN] += computation.planning_seconds
+        for name, tree in trees.items():
+            if name != first[tree]:
+                turns.give(first[tree], name)
+        for name in trees.keys() & turns.answers.keys():
+            counts[name] = turns.answers[name][-1].step_rows[-1] or 0
+        for times in (turns.seconds, turns.first_seconds):
+            if CHOSEN in times:
+                times[CHOSEN] += computation.planning_seconds
+        short = None
+        if len(query.relations) >= SHORT_MEMORY_RELATIONS:
+            short = short_memory(self._spark, computation, self._units, self._scratch, self._limit_seconds)
+        found = turns.answers.get(CHOSEN)
         return QueryRuns(
             relations=len(query.relations),
             seed=query.seed,
-            seconds={name: round(value, 4) for name, value in seconds.items()},
+            seconds=_rounded(turns.seconds),
             rows=counts,
-            planning_seconds=computation.planning_seconds,
-            statistics_seconds=computation.statistics_seconds,
-            q_errors=_errors(computation, plans[CHOSEN].tree, answers[CHOSEN]) if CHOSEN in answers else (),
-            tree=plans[CHOSEN].algorithm if CHOSEN in plans else "",
-            cpu_seconds={name: round(value, 4) for name, value in cpu_seconds.items()},
+            planning_seconds=round(computation.planning_seconds, 4),
+            statistics_seconds=round(computation.statistics_seconds, 4),
+            q_errors=() if found is None else _errors(computation, trees[CHOSEN], found),
+            tree=computation.plan.algorithm if CHOSEN in trees else "",
+            first_seconds=_rounded(turns.first_seconds),
+            cpu_seconds=_rounded(turns.cpu_seconds),
             unfinished=unfinished | turns.unfinished,
+            short_memory=short,
         )
+
+    def _timed(self, action: Callable[[], object], cancel: Callable[[], object]) -> _Run:
+        return Turn(*self._clocked(action, cancel), [])
+
+    def _clocked(self, action: Callable[[], object], cancel: Callable[[], object]) -> tuple[float, float]:
+        """Time, and processor time."""
+        before, began = _cpu_seconds(), time.perf_counter()
+        within(self._limit_seconds, action, cancel)
+        return time.perf_counter() - began, _cpu_seconds() - before
 
 
 def _cpu_seconds() -> float:
@@ -117,17 +151,6 @@ def _cpu_seconds() -> float:
     own = psutil.Process()
     times = [one.cpu_times() for one in (own, *own.children(recursive=True)) if one.is_running()]
     return float(sum(one.user + one.system for one in times))
-
-
-def _timed(action: Callable[[], object]) -> _Run:
-    return Turn(*_clocked(action), [])
-
-
-def _clocked(action: Callable[[], object]) -> tuple[float, float]:
-    """Time, and processor time."""
-    before, began = _cpu_seconds(), time.perf_counter()
-    action()
-    return time.perf_counter() - began, _cpu_seconds() - before
 
 
 def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:
@@ -142,6 +165,14 @@ def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentO
     ]
 
 
+def _table(database: duckdb.DuckDBPyConnection, sql: str) -> None:
+    database.sql(sql).to_arrow_table()
+
+
 def _count(database: duckdb.DuckDBPyConnection, sql: str) -> int:
     ((count,),) = database.sql(f"SELECT count(*) FROM ({sql})").fetchall()
     return int(count)
+
+
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in values.items()}

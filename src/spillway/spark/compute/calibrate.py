@@ -1,8 +1,9 @@
 """Unit costs from differences: pairs of small computations that differ in one phase only.
 
 Each is run `REPEATS` times after a warm-up and the fastest counts, because a machine is disturbed in one
-direction only. Times are multiplied by the processors: work is in seconds of one processor. A difference that
-comes out below zero counts as a small positive cost.
+direction only. The large relation is read by as many tasks as there are processors, so that times multiplied
+by the processors are work, in seconds of one processor; only hash tables are built by one. A difference
+that comes out below zero counts as a small positive cost.
 """
 
 import tempfile
@@ -29,6 +30,9 @@ REPEATS = 3
 TABLES = 7
 SMALL_ROWS = 100
 PAYLOAD_BYTES = 24
+ROW_BYTES = 8 * 4 + PAYLOAD_BYTES
+FEW, ALL = "k", "s"
+"""Keys on which few rows of the large relation find a match, or all of them find one."""
 _FLOOR = 1e-9
 
 
@@ -40,65 +44,74 @@ def measure_costs(spark: SparkSession, rows: int, note: Callable[[str], None]) -
 
 
 def _costs(bench: "_Bench", rows: int, processors: int, note: Callable[[str], None]) -> UnitCosts:
-    small = list(range(1, TABLES))
-    bench.seconds(Segment(0, tuple(small)))  # warm-up
-    note("measuring: starting hash tables and segments")
-    one = bench.seconds(Segment(1, (2,)))
-    many = bench.seconds(Segment(1, tuple(small[1:])))
-    nested = bench.seconds(Segment(1, (2, Segment(3, (4,)))))
-    flat = bench.seconds(Segment(1, (2, 3, 4)))
-    note("measuring: reading and probing")
-    large_one = bench.seconds(Segment(0, (1,)))
-    large_many = bench.seconds(Segment(0, tuple(small)))
-    note("measuring: building, partitioning, keeping")
-    built = bench.seconds(Segment(1, (0,)))
-    redirected = bench.seconds(Segment(0, (1, 2)), partitioned=True)
-    kept = bench.seconds(Segment(1, (2, Segment(0, (3,)))))
-    row_bytes = bench.row_bytes
+    small = tuple(range(1, TABLES))
+    for key in (FEW, ALL):
+        bench.seconds(Segment(0, small), key)  # warm-up
+    note("measuring: starting hash tables and statements")
+    one = bench.seconds(Segment(1, (2,)), FEW)
+    many = bench.seconds(Segment(1, small[1:]), FEW)
+    nested = Segment(1, (2, Segment(3, (4,))))
+    setup = _positive(bench.seconds(nested, FEW, memory_bytes=1.0) - bench.seconds(nested, FEW)) * processors
     launch = _positive((many - one) / (len(small) - 2)) * processors
-    setup = _positive(nested - flat) * processors
-    probe = _positive((large_many - large_one) / (len(small) - 1) / rows) * processors
-    read = _positive((large_one - one) / rows - probe / processors) * processors
-    build_all = _positive((built - one) / rows) * processors - read
-    moved = _positive((redirected - large_one) / rows) * processors
-    partition = moved / 2
-    network = moved / 2 / row_bytes
-    keep = _positive((kept - built) / rows / row_bytes) * processors
-    build = max(build_all - network * row_bytes, build_all / 4, _FLOOR)
+    note("measuring: reading and probing")
+    few = bench.seconds(Segment(0, (1,)), FEW)
+    all_once, all_often = bench.seconds(Segment(0, (1,)), ALL), bench.seconds(Segment(0, small), ALL)
+    probe = _positive(((all_often - all_once) * processors - launch * (len(small) - 1)) / rows) / (
+        len(small) - 1
+    )
+    read = _positive((few - one) * processors / rows - probe)
+    note("measuring: building, partitioning, keeping")
+    built = bench.seconds(Segment(1, (0,)), FEW)
+    redirected = bench.seconds(Segment(0, (1,)), FEW, replicate_bytes=0.0)
+    large = Segment(1, (2, Segment(0, (3,))))
+    kept = bench.seconds(large, ALL, memory_bytes=1.0) - bench.seconds(large, ALL)
+    moved = _positive((redirected - few) * processors / rows)
+    partition, network = moved / 2, moved / 2 / ROW_BYTES
+    building = _positive((built - one) / rows - read / processors)
+    build = max(building - network * ROW_BYTES * processors, building / 4, _FLOOR)
+    keep = _positive((kept * processors - setup) / rows / ROW_BYTES)
     return UnitCosts(read, partition, network, build, probe, keep, setup, launch)
 
 
 class _Bench:
-    """A large relation and small ones, all joined on one key; few rows come out of any join."""
+    """A large relation and small ones, joined on one of two keys."""
 
     def __init__(self, spark: SparkSession, directory: Path, rows: int) -> None:
         self._spark, self._directory = spark, directory
+        self._processors = spark.sparkContext.defaultParallelism
         self._sources: dict[str, DataFrame] = {}
         sizes = [rows] + [SMALL_ROWS] * (TABLES - 1)
         for number, size in enumerate(sizes):
-            path = directory / f"t{number}.parquet"
-            pq.write_table(_table(size, number), path)
+            path = directory / f"t{number}"
+            path.mkdir()
+            table = _table(size, number)
+            pieces = self._processors if number == 0 else 1
+            for piece in range(pieces):
+                share = table.slice(piece * size // pieces, -(-size // pieces))
+                pq.write_table(share, path / f"part-{piece}.parquet")
             self._sources[f"t{number}"] = spark.read.parquet(str(path))
-        joins = "".join(f" JOIN t{n} ON t0.k = t{n}.k" for n in range(1, TABLES))
-        items = ", ".join(f"t{n}.p AS p{n}" for n in range(TABLES))
         catalog = {name: columns_of(frame) for name, frame in self._sources.items()}
-        self._view = read_view(View.sql(f"SELECT {items} FROM t0{joins}"), catalog)
-        self.row_bytes = 8 * 3 + PAYLOAD_BYTES
-        relations = tuple(Relation(f"t{n}", float(size), self.row_bytes) for n, size in enumerate(sizes))
+        items = ", ".join(f"t{n}.p AS p{n}" for n in range(TABLES))
+        self._views: dict[str, ComputeView] = {}
+        for key in (FEW, ALL):
+            joins = "".join(f" JOIN t{n} ON t0.{key} = t{n}.{key}" for n in range(1, TABLES))
+            self._views[key] = read_view(View.sql(f"SELECT {items} FROM t0{joins}"), catalog)
+        relations = tuple(Relation(f"t{n}", float(size), ROW_BYTES) for n, size in enumerate(sizes))
         members = tuple(range(TABLES))
-        shares = {(a, b): 1 / rows for a in members for b in members if a < b}
+        shares = {(a, b): 1 / SMALL_ROWS for a in members for b in members if a < b}
         self._graph = JoinGraph(relations, (KeyClass(members, shares),))
 
-    def seconds(self, tree: Segment, *, partitioned: bool = False) -> float:
-        """The fastest of some runs of a part of the view."""
-        limit = 0.0 if partitioned else 1e12
-        processors = self._spark.sparkContext.defaultParallelism
+    def seconds(
+        self, tree: Segment, key: str, *, replicate_bytes: float = 1e12, memory_bytes: float | None = None
+    ) -> float:
+        """The fastest of some runs of a part of a view."""
+        machine = Machine(self._processors, memory_bytes, replicate_bytes)
         # With a free network a table is replicated whenever it may be.
-        machine = Machine(processors, replicate_bytes=limit)
         model = CostModel(self._graph, UnitCosts(network=0.0), machine)
+        view = _part(self._views[key], tree)
         best = float("inf")
         for _ in range(REPEATS):
-            execution = Execution(self._spark, _part(self._view, tree), model, self._sources, self._directory)
+            execution = Execution(self._spark, view, model, self._sources, self._directory)
             execution.prepare()
             began = time.perf_counter()
             execution.run(tree, lambda frame: frame.write.format("noop").mode("overwrite").save())
@@ -117,7 +130,8 @@ def _table(rows: int, seed: int) -> pa.Table:
     letters = random.integers(97, 123, size=rows * PAYLOAD_BYTES, dtype=np.uint8).tobytes()
     offsets = np.arange(0, rows * PAYLOAD_BYTES + 1, PAYLOAD_BYTES, dtype=np.int32)
     payload = pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(letters))
-    return pa.table({"k": pa.array(random.permutation(rows)), "p": payload})
+    keys = random.permutation(rows)
+    return pa.table({FEW: pa.array(keys), ALL: pa.array(keys % SMALL_ROWS), "p": payload})
 
 
 def _positive(seconds: float) -> float:

@@ -1,9 +1,9 @@
-"""Runs a tree: every segment is a Spark job of its own, in a scheduler pool of its own.
+"""Runs a tree as Spark statements: one for all segments whose hash tables fit into memory together.
 
-Segments that need nothing of each other run side by side. A result that another segment needs is kept cached,
-or, with a memory limit, written to a scratch directory and read back; segments then run one after the other,
-so that the hash tables of one segment only are in memory (dissertation, 3.3). Invariant: after `run`, also
-one that failed or was cancelled, nothing is cached, and no temporary view and no scratch file is left.
+Inside a statement every hash table is a Spark job; those that need nothing of each other run side by side.
+Where memory is too small for all, statements follow each other; the result of one is written to a scratch
+directory and read back, so that only the hash tables of one statement are in memory (dissertation, 3.3).
+Invariant: after `run`, also one that failed or was cancelled, no temporary view and no scratch file is left.
 """
 
 import math
@@ -12,24 +12,24 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JError
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spillway.compute.compute_view import ComputeView
 from spillway.compute.cost import CostModel
+from spillway.compute.fuse import kept_segments
 from spillway.compute.tree import Input, Segment, mask_of_input
 from spillway.errors import ComputeError
-from spillway.spark.compute.measured_rows import measure
-from spillway.spark.compute.segment_sql import output_sql, relation_sql, segment_sql
+from spillway.spark.compute.columnar_run import ColumnarRun, columnar_run
+from spillway.spark.compute.measured_rows import Measured, measure
+from spillway.spark.compute.segment_sql import kept_sql, output_sql, quoted, relation_sql, segment_sql
 
-CANCEL_SECONDS = 0.05
+CANCEL_SECONDS, LOOK_SECONDS = 0.05, 1.0
 SETTINGS: Mapping[str, str] = {
     # The tree is decided: Spark must neither reorder joins nor choose other sides.
     "spark.sql.adaptive.enabled": "false",
@@ -37,8 +37,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.cbo.joinReorder.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.broadcastTimeout": "36000",
-    # What is cached is read once or twice: to compress it costs more than it gives.
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # Hash tables leave nulls out anyway; without filters for that, relations of one shape share their code.
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
@@ -63,7 +63,9 @@ class SegmentOutcome:
     step_rows: tuple[int | None, ...]
     table_bytes: int
     kept: str
-    """cached, written, or result."""
+    """built (as a hash table of the statement that it is in), written, or result."""
+    statement: int
+    """The number of the last segment of its statement."""
 
 
 Listener = Callable[[SegmentEvent], None]
@@ -81,20 +83,26 @@ class Execution:
         sources: Mapping[str, DataFrame],
         scratch: Path,
         listener: Listener | None = None,
+        files: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
+        """`files` are those of sources that are plain Parquet: if all are, tasks may read them themselves."""
         self._token = f"spillway_{uuid.uuid4().hex[:12]}"
         self._context = spark.sparkContext
         self._spark = spark.newSession()
         for key, value in SETTINGS.items():
             self._spark.conf.set(key, value)
         self._view, self._model = view, model
-        self._sources = sources
+        self._sources, self._files = sources, files
         self._scratch = scratch / self._token
         self._listener = listener
         self._is_prepared = False
         self._cancelled, self._ended = threading.Event(), threading.Event()
-        self._finished: list[tuple[Segment, float, str]] = []
+        self._statements: list[tuple[Segment, float]] = []
+        self._running: Segment | None = None
+        self._kept: frozenset[Segment] = frozenset()
         self._numbers: dict[Segment, int] = {}
+        self._told: set[Segment] = set()
+        self._columnar: ColumnarRun | None = None
 
     def prepare(self) -> None:
         """Give the relations names that SQL can use; `run` removes them."""
@@ -105,6 +113,11 @@ class Execution:
     def run(self, tree: Segment, write: Write) -> None:
         """Compute the view; `write` gets the DataFrame of the result and must consume it."""
         self._numbers = {one: number for number, one in enumerate(tree.segments())}
+        if self._files:
+            self._columnar = columnar_run(
+                self._spark, self._view, self._model, tree, self._sources, self._files
+            )
+        self._kept = kept_segments(self._model, tree) if self._columnar is None else frozenset()
         with ExitStack() as closing:
             for name in self._sources:
                 closing.callback(self._spark.catalog.dropGlobalTempView, self._table(name))
@@ -115,9 +128,10 @@ class Execution:
             watcher.start()
             closing.callback(watcher.join)
             closing.callback(self._ended.set)
-            pool = closing.enter_context(ThreadPoolExecutor(max_workers=max(1, len(self._numbers))))
             try:
-                self._result(tree, pool, closing, write)
+                for segment in self._numbers:
+                    if segment in self._kept or segment is tree:
+                        self._statement(segment, closing, write if segment is tree else None)
             except (PySparkException, Py4JError) as error:
                 if self._cancelled.is_set():
                     raise ComputeError("the computation was cancelled; nothing was written") from None
@@ -130,10 +144,13 @@ class Execution:
     def outcomes(self) -> list[SegmentOutcome]:
         """What the segments of the last run took and gave; asking Spark takes a moment."""
         made = []
-        for segment, seconds, kept in self._finished:
-            seen = measure(self._spark, self._description(segment), len(segment.builds))
-            number = self._numbers[segment]
-            made.append(SegmentOutcome(number, segment.mask, seconds, seen.step_rows, seen.table_bytes, kept))
+        for root, seconds in self._statements:
+            for segment, seen in self._measure(root).items():
+                took = seconds if segment is root else seen.seconds or 0.0
+                kept = "built" if segment is not root else "written" if root in self._kept else "result"
+                number, rows, size = self._numbers[segment], seen.step_rows, seen.table_bytes
+                statement = self._numbers[root]
+                made.append(SegmentOutcome(number, segment.mask, took, rows, size, kept, statement))
         return sorted(made, key=lambda one: one.number)
 
     def cancel(self) -> None:
@@ -142,93 +159,119 @@ class Execution:
 
     def _watch(self) -> None:
         """Spark cancels the jobs of a tag that run now, not those that start next: tell it until the end."""
+        looked = time.monotonic()
         while not self._ended.wait(CANCEL_SECONDS):
             if self._cancelled.is_set():
                 self._context.cancelJobsWithTag(self._token)
+            elif self._listener is not None and time.monotonic() > looked + LOOK_SECONDS:
+                self._tell_built()
+                looked = time.monotonic()
 
-    def _result(
-        self, segment: Segment, pool: ThreadPoolExecutor, closing: ExitStack, write: Write | None
-    ) -> str:
-        """The text that reads the result of a segment, after those that it needs; the last one is written."""
-        children = segment.children
-        if self._model.machine.memory_bytes is not None or len(children) < 2:
-            tables = {child: self._result(child, pool, closing, None) for child in children}
-        else:
-            started: dict[Segment, Future[str]] = {
-                child: pool.submit(self._result, child, pool, closing, None) for child in children
-            }
-            tables = {child: future.result() for child, future in started.items()}
+    def _tell_built(self) -> None:
+        """Which segments inside the running statement have become hash tables by now."""
+        root = self._running
+        if root is None:
+            return
+        try:
+            found = self._measure(root, wait=False)
+        except Py4JError:
+            return  # Spark has not filed the statement yet, or has removed it: the end is told anyway
+        for segment, seen in found.items():
+            if segment is not root and seen.seconds is not None:
+                self._tell(segment, seen.seconds)
 
-        def table_of(one: Input) -> str:
-            if isinstance(one, Segment):
-                return tables[one]
-            relation = self._view.relations[one]
-            return relation_sql(relation, f"global_temp.{self._table(relation.source)}")
+    def _measure(self, root: Segment, *, wait: bool = True) -> dict[Segment, Measured]:
+        if self._columnar is not None:
+            return self._columnar.measured()
+        return measure(self._spark, self._description(root), root, self._kept - {root}, wait=wait)
 
-        return self._run(segment, segment_sql(self._view, self._model, segment, table_of), closing, write)
+    def _inside(self, root: Segment) -> list[Segment]:
+        """The segments of a statement, each after those that it needs."""
+        before = [one for child in root.children if child not in self._kept for one in self._inside(child)]
+        return [*before, root]
 
-    def _run(self, segment: Segment, text: str, closing: ExitStack, write: Write | None) -> str:
-        number = self._numbers[segment]
-        description = self._description(segment)
+    def _statement(self, root: Segment, closing: ExitStack, write: Write | None) -> None:
         if self._cancelled.is_set():
             raise ComputeError("the computation was cancelled; nothing was written")
+        description = self._description(root)
         self._context.setLocalProperty("spark.scheduler.pool", description)
         self._context.setLocalProperty("spark.job.description", description)
         self._context.addJobTag(self._token)
-        self._tell(SegmentEvent(number, len(self._numbers), finished=False))
+        inside = self._inside(root)
+        for segment in inside:
+            self._tell(segment, None)
+        self._running = root
         began = time.perf_counter()
         try:
-            name, kept = self._produce(segment, text, number, closing, write)
+            self._produce(root, inside, closing, write)
         finally:
+            self._running = None
             self._context.removeJobTag(self._token)
             self._context.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
             self._context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
         seconds = time.perf_counter() - began
-        self._finished.append((segment, seconds, kept))
-        self._tell(SegmentEvent(number, len(self._numbers), finished=True, seconds=seconds))
-        return name
+        self._statements.append((root, seconds))
+        for segment in inside:
+            self._tell(segment, seconds)
 
-    def _produce(
-        self, segment: Segment, text: str, number: int, closing: ExitStack, write: Write | None
-    ) -> tuple[str, str]:
-        self._spark.conf.set("spark.sql.shuffle.partitions", str(self._partitions(segment)))
+    def _produce(self, root: Segment, inside: list[Segment], closing: ExitStack, write: Write | None) -> None:
+        if self._columnar is not None and write is not None:
+            rows = self._columnar.frame()
+            write(rows.selectExpr(*(f"{text} AS {quoted(name)}" for name, text in self._view.outputs)))
+            return
+        text = segment_sql(self._view, self._model, root, self._text)
+        self._spark.conf.set("spark.sql.shuffle.partitions", str(self._partitions(inside)))
         if write is not None:
             write(self._spark.sql(output_sql(self._view, text)))
-            return "", "result"
-        frame = self._spark.sql(text)
-        name = f"{self._token}_{number}"
-        if self._model.machine.memory_bytes is None:
-            frame.persist(StorageLevel.MEMORY_AND_DISK)
-            closing.callback(frame.unpersist)
-            frame.count()
-            kept = "cached"
-        else:
-            path = self._scratch / f"segment-{number}"
-            frame.write.parquet(str(path))
-            frame = self._spark.read.schema(frame.schema).parquet(str(path))
-            kept = "written"
-            # Spark frees the hash tables of a finished job when nothing refers to them any more.
-            jvm = self._context._jvm
-            assert jvm is not None
-            jvm.System.gc()
-        frame.createOrReplaceTempView(name)
+            return
+        frame = self._spark.sql(kept_sql(self._view, root.mask, text))
+        path = self._scratch / f"segment-{self._numbers[root]}"
+        frame.write.parquet(str(path))
+        # Spark frees the hash tables of a finished job when nothing refers to them any more.
+        jvm = self._context._jvm
+        assert jvm is not None
+        jvm.System.gc()
+        name = self._result(root)
+        self._spark.read.schema(frame.schema).parquet(str(path)).createOrReplaceTempView(name)
         closing.callback(self._spark.catalog.dropTempView, name)
-        return name, kept
 
-    def _partitions(self, segment: Segment) -> int:
+    def _text(self, one: Input) -> str | None:
+        """What reads an input; nothing for a segment inside the statement."""
+        if isinstance(one, Segment):
+            return self._result(one) if one in self._kept else None
+        relation = self._view.relations[one]
+        return relation_sql(relation, f"global_temp.{self._table(relation.source)}")
+
+    def _partitions(self, inside: list[Segment]) -> int:
         """As many as processors, and more where a partitioned hash table must fit into memory in parts."""
         machine = self._model.machine
         if machine.memory_bytes is None:
             return machine.processors
-        sizes = [self._model.table_bytes(mask_of_input(build)) for build in segment.builds]
-        return max(1, math.ceil(max(sizes) / machine.memory_bytes)) * machine.processors
+        largest = max(
+            (
+                self._model.table_bytes(mask_of_input(build))
+                for one in inside
+                for build, replicated in zip(one.builds, self._model.replicated(one), strict=True)
+                if not replicated
+            ),
+            default=0.0,
+        )
+        return max(1, math.ceil(largest / machine.memory_bytes)) * machine.processors
 
     def _description(self, segment: Segment) -> str:
         return f"{self._token} segment {self._numbers[segment]}"
 
-    def _tell(self, event: SegmentEvent) -> None:
-        if self._listener is not None:
-            self._listener(event)
+    def _result(self, segment: Segment) -> str:
+        return f"{self._token}_segment_{self._numbers[segment]}"
+
+    def _tell(self, segment: Segment, seconds: float | None) -> None:
+        """A start (no seconds), or an end, which is told once."""
+        if self._listener is None or segment in self._told:
+            return
+        if seconds is not None:
+            self._told.add(segment)
+        number, count = self._numbers[segment], len(self._numbers)
+        self._listener(SegmentEvent(number, count, finished=seconds is not None, seconds=seconds or 0.0))
 
     def _table(self, source: str) -> str:
         return f"{self._token}_{list(self._sources).index(source)}"

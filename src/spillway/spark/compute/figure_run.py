@@ -19,7 +19,7 @@ from spillway.compute_job import ComputeConfig
 from spillway.errors import StateError
 from spillway.figure.compute_experiment import ComputeExperiment, Point, outcome_dict
 from spillway.job import SourceSpec
-from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.computation import Computation, table_bytes_peak
 from spillway.spark.compute.execution import Execution
 from spillway.spark.compute.peer import noop
 from spillway.workload.multi_join import MultiJoin, generate_query
@@ -65,7 +65,12 @@ class _Runner:
                 best = float("inf")
                 for _ in range(REPEATS):
                     execution = Execution(
-                        self._spark, computation.view, model, computation.sources, self._scratch
+                        self._spark,
+                        computation.view,
+                        model,
+                        computation.sources,
+                        self._scratch,
+                        files=computation.files,
                     )
                     execution.prepare()
                     began = time.perf_counter()
@@ -74,8 +79,8 @@ class _Runner:
                 outcomes = execution.outcomes()
                 results.add(outcomes[-1].step_rows[-1])
                 seconds[line.label, point.x].append(best)
-                if model.machine.memory_bytes is not None:
-                    above = max(one.table_bytes for one in outcomes) - model.machine.memory_bytes
+                if self._memory_share is not None and model.machine.memory_bytes is not None:
+                    above = table_bytes_peak(outcomes) - model.machine.memory_bytes
                     tables[line.label] = max(tables[line.label], round(above))
             if len(results) != 1:
                 raise StateError(f"query {seed} of {point.relations} relations: trees disagree: {results}")
@@ -89,7 +94,7 @@ class _Runner:
         if self._memory_share is None:
             return model, computation
         memory = model.memory_bytes(right_deep(model)) * self._memory_share
-        machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory)
+        machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
         return CostModel(model.graph, self._units, machine), computation
 
 

@@ -1,66 +1,156 @@
-"""Rows that each join of a segment gave, from the metrics that Spark's SQL executions leave behind.
+"""What each segment of a statement gave, from the metrics that Spark's SQL executions leave behind.
 
-Spark numbers the nodes of a plan from its root, the left side of a join first; segments are built with the
-probing side on the left, so the first joins of a plan are those of the segment, last one first. Known limit:
-the store is Spark's own and not a public interface; where it has lost an execution, rows are unknown (None).
+The plan graph is walked beside the tree: a segment's joins hang on each other by their probing (first) side,
+the last one at the top, and what a join builds hangs on its second side. Known limit: the store is Spark's
+own and not a public interface; what it has lost, or what Spark answers from another exchange, is unknown.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from spillway.compute.tree import Input, Segment
+
 ROWS_METRIC = "number of output rows"
-TABLE_METRIC = "data size"
+TABLE_METRICS = {"BroadcastExchange": "data size", "ShuffledHashJoin": "data size of build side"}
+TIME_METRICS = ("time to collect", "time to build", "time to broadcast")
 WAIT_MS = 10_000
+ROOT = -1
+"""Stands above the root of a plan."""
+_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one SQL execution: rows after each join, in the segment's order, and bytes of replicated tables."""
+    """Of one segment: rows after each join in its order, bytes of its hash tables, and, of a segment inside a
+    statement, the seconds until its hash table was there (None: not yet, or unknown)."""
 
     step_rows: tuple[int | None, ...]
-    table_bytes: int
+    table_bytes: int = 0
+    seconds: float | None = None
 
 
-def measure(spark: SparkSession, description: str, joins: int) -> Measured:
-    """What the last execution with this description gave."""
-    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(WAIT_MS)
+@dataclass(slots=True)
+class _Node:
+    name: str
+    metrics: dict[str, str] = field(default_factory=dict)
+    children: list[int] = field(default_factory=list)
+
+
+def measure(
+    spark: SparkSession, description: str, tree: Segment, kept: Collection[Segment], *, wait: bool = True
+) -> dict[Segment, Measured]:
+    """What the last execution with this description gave; `kept` segments ran before it, elsewhere."""
+    if wait:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(WAIT_MS)
+    walk = _Walk(_plan(spark, description), kept)
+    walk.segment(tree, ROOT, None)
+    return walk.found
+
+
+class _Walk:
+    def __init__(self, nodes: dict[int, _Node], kept: Collection[Segment]) -> None:
+        self._nodes, self._kept = nodes, kept
+        self.found: dict[Segment, Measured] = {}
+
+    def segment(self, segment: Segment, start: int | None, seconds: float | None) -> None:
+        rows: list[int | None] = []
+        table_bytes = 0
+        at = start
+        for build in reversed(segment.builds):
+            at, _ = self._descend(at)
+            if at is None:
+                rows.append(None)
+                self._input(build, None)
+                continue
+            join = self._nodes[at]
+            rows.append(_count(join, ROWS_METRIC))
+            sides = [*join.children, None, None]
+            table_bytes += _count(join, TABLE_METRICS["ShuffledHashJoin"]) or 0
+            table_bytes += self._input(build, sides[1])
+            at = sides[0]
+        self.found[segment] = Measured(tuple(reversed(rows)), table_bytes, seconds)
+        self._input(segment.probe, at)
+
+    def _input(self, one: Input, start: int | None) -> int:
+        """The bytes of the replicated hash table of one side; a segment inside is walked too."""
+        below, passed = self._descend(start)
+        exchange = next((node for node in passed if node.name == "BroadcastExchange"), None)
+        if isinstance(one, Segment) and one not in self._kept:
+            self.segment(one, below, None if exchange is None else _seconds(exchange))
+        if exchange is None:
+            return 0
+        return _count(exchange, TABLE_METRICS["BroadcastExchange"]) or 0
+
+    def _descend(self, start: int | None) -> tuple[int | None, list[_Node]]:
+        """The next join below, and what is passed on the way; None where there is none."""
+        passed: list[_Node] = []
+        at = start
+        while at is not None and at in self._nodes:
+            node = self._nodes[at]
+            if node.name.endswith("HashJoin"):
+                return at, passed
+            passed.append(node)
+            at = node.children[0] if node.children else None
+        return None, passed
+
+
+def _plan(spark: SparkSession, description: str) -> dict[int, _Node]:
+    """The operators of the last execution with this description that joins, children in the plan's order."""
     store = spark._jsparkSession.sharedState().statusStore()
-    found = [one for one in _items(store.executionsList()) if one.description() == description]
-    if not found:
-        return Measured((None,) * joins, 0)
-    number = found[-1].executionId()
+    found = [one.executionId() for one in _items(store.executionsList()) if one.description() == description]
+    for number in reversed(found):
+        nodes = _nodes(store, number)
+        if any(node.name.endswith("HashJoin") for node in nodes.values()):
+            return nodes
+    return {}
+
+
+def _nodes(store: Any, number: int) -> dict[int, _Node]:
     values = store.executionMetrics(number)
-    named = [(str(node.name()), node) for node in _items(store.planGraph(number).allNodes())]
-    joined = sorted((int(node.id()), node) for name, node in named if name.endswith("HashJoin"))
-    rows = [_metric(node, ROWS_METRIC, values) for _, node in joined]
-    tables = [_metric(node, TABLE_METRIC, values) for name, node in named if name == "BroadcastExchange"]
-    steps = (*reversed(rows[:joins]), *((None,) * (joins - len(rows))))
-    return Measured(steps, sum(one or 0 for one in tables))
+    graph = store.planGraph(number)
+    nodes: dict[int, _Node] = {}
+    for one in _items(graph.allNodes()):
+        made = nodes[int(one.id())] = _Node(str(one.name()))
+        for metric in _items(one.metrics()):
+            value = values.get(metric.accumulatorId())
+            if value.isDefined():
+                made.metrics[str(metric.name())] = str(value.get())
+    below: set[int] = set()
+    for edge in _items(graph.edges()):
+        nodes[int(edge.toId())].children.append(int(edge.fromId()))
+        below.add(int(edge.fromId()))
+    roots = [key for key, node in nodes.items() if key not in below and node.children]
+    nodes[ROOT] = _Node("root", children=roots[:1])
+    return nodes
 
 
-def _metric(node: Any, name: str, values: Any) -> int | None:
-    for metric in _items(node.metrics()):
-        if metric.name() == name:
-            found = values.get(metric.accumulatorId())
-            return _number(str(found.get())) if found.isDefined() else 0
-    return None
+def _count(node: _Node, name: str) -> int | None:
+    """A join or table that saw no row has no metric, which is none."""
+    if name in node.metrics:
+        found = _number(node.metrics[name])
+        return None if found is None else round(found)
+    return 0
 
 
-def _number(text: str) -> int | None:
-    """`1,234`, or a size such as `12.5 MiB` (of several tasks: the total comes first, on a second line)."""
+def _seconds(exchange: _Node) -> float | None:
+    times = [_number(exchange.metrics[name]) for name in TIME_METRICS if name in exchange.metrics]
+    known = [one for one in times if one is not None]
+    return sum(known) if len(known) == len(TIME_METRICS) else None
+
+
+def _number(text: str) -> float | None:
+    """`1,234`, or with a unit, `12.5 MiB` (of several tasks: the total comes first, on a second line)."""
     words = text.splitlines()[-1].split("(")[0].replace(",", "").split()
-    units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     try:
-        return round(float(words[0]) * (units[words[1]] if len(words) > 1 else 1))
+        return float(words[0]) * (_UNITS[words[1]] if len(words) > 1 else 1)
     except (ValueError, IndexError, KeyError):
         return None
 
 
-def _items(sequence: Any) -> list[Any]:
+def _items(sequence: Any) -> Iterator[Any]:
     iterator = sequence.iterator()
-    found = []
     while iterator.hasNext():
-        found.append(iterator.next())
-    return found
+        yield iterator.next()

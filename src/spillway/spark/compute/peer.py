@@ -1,15 +1,16 @@
 """Spark's own answers to a view over stored relations: in the order as written, and with its cost-based
 optimizer over analysed tables. Tuned in its favour: as many shuffle partitions as processors, adaptive
-execution on, and for the optimizer a threshold that lets it reorder all relations that it can in time."""
+execution on. The optimizer reorders up to 12 relations, Spark's default: told to reorder 16, its search took
+longer than it saved (two queries, single runs: 3.4 and 10.5 s, against 1.2 and 2.6 s as written)."""
 
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-MOST_REORDERED = 16
-"""Spark's dynamic programme takes minutes beyond; its own default is 12."""
+MOST_REORDERED = 12
 _ALWAYS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "10485760",
@@ -32,6 +33,7 @@ class SparkPeer:
     def __init__(self, spark: SparkSession, *, cbo: bool) -> None:
         self._spark = spark.newSession()
         self._cbo = cbo
+        self._tag = f"spillway_peer_{uuid.uuid4().hex[:8]}"
         for key, value in {**_ALWAYS, **(_CBO if cbo else {})}.items():
             self._spark.conf.set(key, value)
         self._spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
@@ -57,4 +59,13 @@ class SparkPeer:
                     self._spark.catalog.dropTempView(name)
 
     def run(self, sql: str) -> None:
-        noop(self._spark.sql(sql))
+        context = self._spark.sparkContext
+        context.addJobTag(self._tag)
+        try:
+            noop(self._spark.sql(sql))
+        finally:
+            context.removeJobTag(self._tag)
+
+    def cancel(self) -> None:
+        """Stop the jobs that run now; more may start."""
+        self._spark.sparkContext.cancelJobsWithTag(self._tag)

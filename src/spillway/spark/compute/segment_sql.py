@@ -18,17 +18,38 @@ REPLICATED, PARTITIONED = "BROADCAST", "SHUFFLE_HASH"
 
 
 def segment_sql(
-    view: ComputeView, model: CostModel, segment: Segment, table_of: Callable[[Input], str]
+    view: ComputeView, model: CostModel, segment: Segment, table_of: Callable[[Input], str | None]
 ) -> str:
-    """The rows of a segment, with all columns; `table_of` gives the text that reads an input."""
-    text = f"{table_of(segment.probe)} AS p"
+    """The rows of a segment, with all columns; `table_of` gives the text that reads an input, and None for a
+    segment that is to run inside this statement."""
+
+    def read(one: Input) -> str:
+        text = table_of(one)
+        if text is None:
+            assert isinstance(one, Segment)
+            return f"({segment_sql(view, model, one, table_of)})"
+        return text
+
+    text = f"{_spread(view, model, segment, read)} AS p"
     hints: list[str] = []
     for number, (step, replicated) in enumerate(
         zip(steps(model.graph, segment), model.replicated(segment), strict=True)
     ):
         hints.append(f"{REPLICATED if replicated else PARTITIONED}(b{number})")
-        text += f" JOIN {table_of(step.build)} AS b{number} ON {join_condition(view, step)}"
+        text += f" JOIN {read(step.build)} AS b{number} ON {join_condition(view, step)}"
     return f"SELECT /*+ {', '.join(hints)} */ * FROM {text}"
+
+
+def _spread(view: ComputeView, model: CostModel, segment: Segment, read: Callable[[Input], str]) -> str:
+    """The rows that probe; spread over all processors where fewer tasks would read them.
+
+    By the hash of all columns: unlike a round robin it needs no sorting to be the same after a failure.
+    """
+    probe = segment.probe
+    if not isinstance(probe, int) or not model.spreads(segment):
+        return read(probe)
+    columns = ", ".join((str(model.machine.processors), *view.names(probe)))
+    return f"(SELECT /*+ REPARTITION({columns}) */ * FROM {read(probe)})"
 
 
 def relation_sql(one: ReadRelation, table: str) -> str:
@@ -36,6 +57,22 @@ def relation_sql(one: ReadRelation, table: str) -> str:
     items = ", ".join(f"{column.expression} AS {column.name}" for column in one.columns)
     where = "" if one.filter is None else f" WHERE {one.filter}"
     return f"(SELECT {items or '1 AS one'} FROM {table}{where})"
+
+
+def kept_sql(view: ComputeView, mask: int, rows: str) -> str:
+    """Of the rows of a set, the columns that are needed later: what is written is read again."""
+    wanted = {
+        name
+        for key in view.keys
+        if any(not mask & 1 << member for member, _ in key.members)
+        for name in [next((name for member, name in key.members if mask & 1 << member), None)]
+        if name is not None
+    }
+    later = [expression for _, expression in view.outputs]
+    later += [one.condition for one in view.residual if one.mask & ~mask]
+    names = [name for index in members_of(mask) for name in view.names(index)]
+    needed = [name for name in names if name in wanted or any(quoted(name) in text for text in later)]
+    return f"SELECT {', '.join(needed) or '1 AS one'} FROM ({rows})"
 
 
 def output_sql(view: ComputeView, rows: str) -> str:

@@ -15,11 +15,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spillway.compute.compute_view import ComputeView
-from spillway.compute.sketch import BUCKETS, KeySketch, RelationStatistics
+from spillway.compute.sketch import BUCKETS, SLOT_BYTES, KeySketch, RelationStatistics
 from spillway.plan.keys import common_key_type
 
-SLOT_BYTES = 8
-"""A column of one of Spark's own rows: a value, or where it is."""
 _SIGN_BIT = 40
 _BITS = 64
 _WHOLE = -1
@@ -41,7 +39,8 @@ def collect_statistics(
                     value = F.col(column).cast(common[key])
                     hashed = F.when(value.isNotNull(), F.xxhash64(value))
                     entries.append(F.struct(F.lit(key).alias("key"), hashed.alias("hash")))
-        rows = seen.select(_text_bytes(seen).alias("bytes"), F.inline(F.array(*entries)))
+        measured = _text_bytes(seen).alias("bytes"), F.spark_partition_id().alias("task")
+        rows = seen.select(*measured, F.inline(F.array(*entries)))
         parts.append(rows.where("hash IS NOT NULL").select(F.lit(number).alias("relation"), "*"))
     bit = F.expr(f"shiftleft(1L, cast(pmod(shiftright(hash, 20), {_BITS}) AS int))")
     sign = F.when(F.expr(f"getbit(hash, {_SIGN_BIT})") == 1, 1).otherwise(-1)
@@ -53,6 +52,8 @@ def collect_statistics(
             F.count(F.lit(1)).alias("rows"),
             F.bit_or(bit).alias("bits"),
             F.sum("bytes").alias("bytes"),
+            F.min("task").alias("first_task"),
+            F.max("task").alias("last_task"),
         )
         .toArrow()
     )
@@ -87,6 +88,7 @@ def _statistics(
     whole = own.filter(pc.equal(own["key"], _WHOLE))
     seen = int(pc.sum(whole["rows"]).as_py() or 0)
     text = int(pc.sum(whole["bytes"]).as_py() or 0)
+    tasks = pc.max(whole["last_task"]).as_py() - pc.min(whole["first_task"]).as_py() + 1 if seen else 0
     keys = {
         column: _sketch(own.filter(pc.equal(own["key"], key)), scale)
         for key, one in enumerate(view.keys)
@@ -94,7 +96,7 @@ def _statistics(
         if member == number
     }
     row_bytes = SLOT_BYTES * (len(frame.columns) + 1) + (text / seen if seen else 0.0)
-    return RelationStatistics(round(seen * scale), row_bytes, keys)
+    return RelationStatistics(round(seen * scale), row_bytes, keys, tasks)
 
 
 def _sketch(part: pa.Table, scale: float) -> KeySketch:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,23 +20,26 @@ from pyspark.sql import DataFrame
 from spillway.compute.compute_view import ComputeView
 from spillway.compute.sketch import KeySketch, RelationStatistics
 from spillway.cost_file import default_path
-from spillway.spark.compute.statistics import collect_statistics
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def cached_statistics(
-    view: ComputeView, sources: Sequence[DataFrame], relations: Sequence[DataFrame], *, sample: float
+    view: ComputeView,
+    sources: Sequence[DataFrame],
+    collect: Callable[[], list[RelationStatistics]],
+    *,
+    sample: float,
 ) -> list[RelationStatistics]:
-    """The statistics of `relations`, from the cache where they are there; `sources` are what they read."""
+    """The statistics of a view's relations, from the cache where they are there; `collect` makes them."""
     name = _digest(view, sources, sample)
     if name is None:
-        return collect_statistics(view, relations, sample=sample)
+        return collect()
     file = default_path().parent / "statistics" / f"{name}.npz"
     try:
         return _read(file)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        made = collect_statistics(view, relations, sample=sample)  # not there, or damaged: made anew
+        made = collect()  # not there, or damaged: made anew
     _write(file, made)
     return made
 
@@ -70,6 +73,7 @@ def _read(file: Path) -> list[RelationStatistics]:
             one["rows"],
             one["row_bytes"],
             {name: KeySketch(counters[at], rows, distinct) for name, at, rows, distinct in one["keys"]},
+            one["tasks"],
         )
         for one in document
     ]
@@ -83,7 +87,7 @@ def _write(file: Path, statistics: Sequence[RelationStatistics]) -> None:
         for name, key in one.keys.items():
             keys.append((name, len(counters), key.rows, key.distinct))
             counters.append(key.counters)
-        document.append({"rows": one.rows, "row_bytes": one.row_bytes, "keys": keys})
+        document.append({"rows": one.rows, "row_bytes": one.row_bytes, "tasks": one.tasks, "keys": keys})
     unfinished = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

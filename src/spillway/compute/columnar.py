@@ -1,0 +1,203 @@
+"""A join tree over columns in memory: rows are positions, one per relation, until the result is made.
+
+For relations of some thousand to some million rows Spark's own joins spend most of their time on starting:
+code is generated and compiled for every statement, and every hash table is a job. Here a task joins with
+numpy instead. Invariant: only positions move through the joins; the result's columns are gathered once, at
+the end. Every task has all hash tables and an equal share of the rows that probe. Known limit: keys are
+integers, and what two tasks build they build twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spillway.compute.join_graph import JoinGraph, members_of
+from spillway.compute.tree import Input, Segment, mask_of_input, steps
+
+Positions = npt.NDArray[np.int64]
+Rows = dict[int, Positions]
+"""By relation: for each row its position there."""
+Report = Callable[[int, int, int], None]
+"""Number of the segment, number of the join, rows of it."""
+
+MOST_ROWS = 1 << 18
+"""Rows that one step makes at a time; more are made in pieces."""
+DENSE = 8
+"""Keys are looked up by address where their range is at most so many times their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelation:
+    """A relation in Parquet files: for each of its columns, the name in the view and in the files."""
+
+    files: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnarJoin:
+    """What a task needs to know."""
+
+    graph: JoinGraph
+    tree: Segment
+    relations: tuple[StoredRelation, ...]
+    keys: tuple[Mapping[int, str], ...]
+    """By key class: the name of the column of each member."""
+    outputs: tuple[tuple[int, str], ...]
+    """The columns of the result, with their relation."""
+
+
+class KeyTable:
+    """The rows of one side by their key; nulls are in no table."""
+
+    __slots__ = ("_low", "_order", "_sorted", "_starts")
+
+    def __init__(self, keys: Positions, valid: npt.NDArray[np.bool_] | None) -> None:
+        kept = np.arange(len(keys)) if valid is None else np.flatnonzero(valid)
+        values = keys if valid is None else keys[kept]
+        order = np.argsort(values, kind="stable")
+        self._order, self._sorted = kept[order], values[order]
+        self._low, self._starts = 0, None
+        if len(values):
+            low, span = int(self._sorted[0]), int(self._sorted[-1]) - int(self._sorted[0]) + 1
+            if span <= DENSE * len(values) + 1024:
+                counts = np.bincount(values - low, minlength=span)
+                self._low, self._starts = low, np.concatenate(([0], np.cumsum(counts)))
+
+    @property
+    def nbytes(self) -> int:
+        starts = 0 if self._starts is None else self._starts.nbytes
+        return self._order.nbytes + self._sorted.nbytes + starts
+
+    def find(self, keys: Positions, valid: npt.NDArray[np.bool_] | None) -> tuple[Positions, Positions]:
+        """Where the matches of each key begin, and how many there are."""
+        if self._starts is None:
+            first = np.searchsorted(self._sorted, keys, side="left")
+            count = np.searchsorted(self._sorted, keys, side="right") - first
+        else:
+            slots = keys - self._low
+            inside = (keys >= self._low) & (slots < len(self._starts) - 1) & (slots >= 0)
+            slots = np.where(inside, slots, 0)
+            first = self._starts[slots]
+            count = np.where(inside, self._starts[slots + 1] - first, 0)
+        return first, count if valid is None else np.where(valid, count, 0)
+
+    def expand(self, first: Positions, count: Positions) -> tuple[Positions, Positions]:
+        """The pairs: which key, and which row of this side."""
+        which = np.repeat(np.arange(len(count)), count)
+        before = np.cumsum(count) - count
+        within = np.arange(len(which)) - before[which]
+        return which, self._order[first[which] + within]
+
+
+class ShareOfJoin:
+    """One task's share of a join."""
+
+    def __init__(self, plan: ColumnarJoin, share: int, shares: int, report: Report) -> None:
+        self._plan, self._share, self._shares, self._report = plan, share, shares, report
+        self._numbers = {one: number for number, one in enumerate(plan.tree.segments())}
+        self._table = cache(self._read)
+        self._key = cache(self._read_key)
+        self.table_bytes = 0
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The result's rows of this share."""
+        for rows in self._segment(self._plan.tree):
+            columns = {
+                name: self._table(relation)[name].take(pa.array(rows[relation]))
+                for relation, name in self._plan.outputs
+            }
+            yield from pa.table(columns).combine_chunks().to_batches()
+
+    def _segment(self, segment: Segment) -> Iterator[Rows]:
+        is_final = segment is self._plan.tree
+        sides = [self._side(build) for build in segment.builds]
+        made = steps(self._plan.graph, segment)
+        tables = []
+        for step, side in zip(made, sides, strict=True):
+            tables.append(KeyTable(*self._values(step.classes[0], mask_of_input(step.build), side)))
+            self.table_bytes += tables[-1].nbytes + sum(one.nbytes for one in side.values())
+        told = is_final or self._share == 0  # all tasks make the same rows of the other segments
+
+        def flow(number: int, rows: Rows) -> Iterator[Rows]:
+            if number == len(made):
+                yield rows
+                return
+            step, side, table = made[number], sides[number], tables[number]
+            first, count = table.find(*self._values(step.classes[0], step.before, rows))
+            ends = np.cumsum(count)
+            start = 0
+            while start < len(count):
+                taken = int(ends[start - 1]) if start else 0
+                stop = max(start + 1, int(np.searchsorted(ends, taken + MOST_ROWS, side="right")))
+                which, found = table.expand(first[start:stop], count[start:stop])
+                joined = {one: at[start:stop][which] for one, at in rows.items()}
+                joined |= {one: at[found] for one, at in side.items()}
+                joined = self._equal(step.classes[1:], step.before, mask_of_input(step.build), joined)
+                if told:
+                    self._report(self._numbers[segment], number, _count(joined))
+                if _count(joined):
+                    yield from flow(number + 1, joined)
+                start = stop
+
+        probe = self._side(segment.probe)
+        if is_final:
+            size = _count(probe)
+            begin, end = (size * n // self._shares for n in (self._share, self._share + 1))
+            probe = {one: at[begin:end] for one, at in probe.items()}
+        for begin in range(0, _count(probe), MOST_ROWS):
+            yield from flow(0, {one: at[begin : begin + MOST_ROWS] for one, at in probe.items()})
+
+    def _side(self, one: Input) -> Rows:
+        if isinstance(one, int):
+            return {one: np.arange(self._table(one).num_rows)}
+        found = list(self._segment(one))
+        return {
+            relation: np.concatenate([rows[relation] for rows in found] or [np.zeros(0, np.int64)])
+            for relation in members_of(one.mask)
+        }
+
+    def _values(self, number: int, mask: int, rows: Rows) -> tuple[Positions, npt.NDArray[np.bool_] | None]:
+        """The key of each row, by the first relation of the set that has it."""
+        columns = self._plan.keys[number]
+        relation = next(one for one in members_of(mask) if one in columns)
+        values, valid = self._key(relation, columns[relation])
+        at = rows[relation]
+        return values[at], None if valid is None else valid[at]
+
+    def _equal(self, classes: Sequence[int], before: int, added: int, rows: Rows) -> Rows:
+        """The rows that further keys let pass."""
+        for number in classes:
+            (left, left_valid), (right, right_valid) = (
+                self._values(number, mask, rows) for mask in (before, added)
+            )
+            same = left == right
+            for valid in (left_valid, right_valid):
+                same = same if valid is None else same & valid
+            rows = {one: at[same] for one, at in rows.items()}
+        return rows
+
+    def _read(self, relation: int) -> pa.Table:
+        stored = self._plan.relations[relation]
+        names = dict.fromkeys(column for _, column in stored.columns)
+        parts = [pq.read_table(file, columns=list(names), use_threads=False) for file in stored.files]
+        table = pa.concat_tables(parts).combine_chunks()
+        made = pa.table({name: table[column] for name, column in stored.columns})
+        self.table_bytes += made.nbytes
+        return made
+
+    def _read_key(self, relation: int, name: str) -> tuple[Positions, npt.NDArray[np.bool_] | None]:
+        column = self._table(relation)[name].combine_chunks()
+        valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+        return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), valid
+
+
+def _count(rows: Rows) -> int:
+    return len(next(iter(rows.values())))

@@ -1,0 +1,33 @@
+"""Which segments of a tree share one Spark statement, and which results are kept in between.
+
+A segment that another one builds need not be a statement of its own: its rows go straight into the hash
+table that they are wanted in, and Spark runs it as a job beside its neighbours. That saves a pass over the
+result and the fixed cost of a statement. Then all hash tables of both are in memory together; where the limit
+does not hold them, the result is kept outside and read back (dissertation, 3.3). Invariant: the tables of one
+statement fit into the memory together, unless those of one segment alone do not.
+"""
+
+from __future__ import annotations
+
+from spillway.compute.cost import CostModel
+from spillway.compute.tree import Segment
+
+
+def kept_segments(model: CostModel, tree: Segment) -> frozenset[Segment]:
+    """The segments whose results are written and read back; all others run inside the one that needs them."""
+    kept: set[Segment] = set()
+    _needed_bytes(model, tree, kept)
+    return frozenset(kept)
+
+
+def _needed_bytes(model: CostModel, segment: Segment, kept: set[Segment]) -> float:
+    """Hash tables of the statement that ends with this segment; the smallest children come first."""
+    limit = model.machine.memory_bytes
+    needed = model.memory_bytes(segment)
+    children = [(_needed_bytes(model, child, kept), number) for number, child in enumerate(segment.children)]
+    for size, number in sorted(children):
+        if limit is None or needed + size <= limit:
+            needed += size
+        else:
+            kept.add(segment.children[number])
+    return needed
