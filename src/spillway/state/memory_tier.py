@@ -37,7 +37,7 @@ COARSE_BYTES = 16 << 10
 """Punching pays when the values of a range of rows in one column take at least this much."""
 MOST_SHARE = 0.75
 """An image that loses more than this share of its groups is written anew."""
-LEFT_SHARE = 0.1
+LEFT_SHARE = 0.25
 """What may stay in memory of all that a spill frees, in images that are too fine-grained to be punched."""
 
 
