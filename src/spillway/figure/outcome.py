@@ -37,6 +37,8 @@ class Outcome:
     relocations: int = 0
     cleanup_rows: tuple[int, ...] = ()
     """Per processor, the rows of its groups that were ever spilled: what it would have to clean up alone."""
+    spilled_groups: tuple[int, ...] = ()
+    """All groups that were spilled, as often as they were."""
     memory_each: tuple[Points, ...] = ()
     """`memory` of each processor."""
 
@@ -78,6 +80,7 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         results=_results(epochs, minutes),
         memory=_memory(epochs, minutes, None),
         relocations=sum(epoch.relocations for epoch in epochs),
+        spilled_groups=tuple(group for spill in spills for group in spill.groups),
         cleanup_rows=_cleanup_rows(variant, epochs),
         memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
     )

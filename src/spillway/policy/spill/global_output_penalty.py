@@ -6,6 +6,7 @@ further up.
 
 from random import Random
 
+from spillway.policy.spill.global_output import by_output
 from spillway.policy.spill.snapshot import SpillSnapshot, take_relieving
 
 
@@ -14,4 +15,4 @@ def global_output_penalty(snapshot: SpillSnapshot, _random: Random) -> tuple[int
         snapshot.groups,
         key=lambda one: (one.outputs / max(1, one.bytes + one.inter_bytes), -one.bytes, one.group),
     )
-    return take_relieving(order, snapshot)
+    return take_relieving(order, by_output(snapshot), snapshot)

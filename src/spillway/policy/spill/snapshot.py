@@ -64,17 +64,25 @@ def _mature_first(ordered: Sequence[GroupStatistics], age_epochs: int) -> Iterat
     yield from (one for one in ordered if one.age_epochs < age_epochs)
 
 
-def take_relieving(ordered: Sequence[GroupStatistics], snapshot: SpillSnapshot) -> tuple[int, ...]:
+def take_relieving(
+    ordered: Sequence[GroupStatistics], by_own: Sequence[GroupStatistics], snapshot: SpillSnapshot
+) -> tuple[int, ...]:
     """The first groups that relieve memory by what is wanted, counting what joins above will not keep.
 
-    At least what is needed at once is freed by themselves.
+    What is needed at once and not freed by them comes from groups in the other order, of their own bytes.
     """
-    chosen = []
+    chosen: list[int] = []
     freed = relief = 0
     for one in _mature_first(ordered, snapshot.minimum_age_epochs):
-        if relief >= snapshot.wanted_bytes and freed >= snapshot.needed_bytes:
+        if relief >= snapshot.wanted_bytes:
             break
         chosen.append(one.group)
         freed += one.bytes
         relief += one.bytes + one.inter_bytes
+    for one in _mature_first(by_own, snapshot.minimum_age_epochs):
+        if freed >= snapshot.needed_bytes:
+            break
+        if one.group not in chosen:
+            chosen.append(one.group)
+            freed += one.bytes
     return tuple(chosen)

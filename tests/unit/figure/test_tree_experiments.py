@@ -1,0 +1,67 @@
+"""The figures of trees: the workload keeps its ratios, and the comparison its words."""
+
+import duckdb
+import numpy as np
+import pytest
+
+from spillway.errors import JobError, StateError
+from spillway.figure.experiment import Variant
+from spillway.figure.outcome import Outcome
+from spillway.figure.tree_experiments import (
+    GLOBAL,
+    LOCAL,
+    PENALTY,
+    TREE_EXPERIMENTS,
+    compare_strategies,
+    tree_experiment,
+    tree_lines,
+)
+from spillway.workload.group_key import partition_of
+from spillway.workload.tree_join import VIEW, TreeJoin
+
+
+def outcome(label: str, runtime: int, cleanup: int) -> Outcome:
+    return Outcome(
+        Variant(label, label), runtime, cleanup, 0, 1.0, 2.0, 3, 4_000_000, 9_000_000,
+        ((0.0, 0.0),), ((0.0, 0.0),), spilled_groups=(1, 1, 301),
+    )  # fmt: skip
+
+
+def test_ratios_are_of_averages_over_seeds() -> None:
+    chosen = tree_experiment("7.13")
+    first = [outcome(PENALTY, 300, 100), outcome(GLOBAL, 200, 200), outcome(LOCAL, 100, 300)]
+    second = [outcome(PENALTY, 500, 0), outcome(GLOBAL, 400, 100), outcome(LOCAL, 300, 200)]
+    figures = compare_strategies(chosen, [first, second], [400, 500])
+    assert figures["ratio_to_penalty"] == {PENALTY: 1.0, GLOBAL: 1.333, LOCAL: 2.0}
+    assert figures["ratio_global"] == {LOCAL: 1.5}
+    assert figures["spilled_groups_by_join"][PENALTY] == [2, 1]
+    assert any("penalty over local-output: 2.0 times" in line for line in tree_lines(figures))
+
+
+def test_a_wrong_number_of_results_is_no_figure() -> None:
+    with pytest.raises(StateError, match="seed 0"):
+        compare_strategies(tree_experiment("7.13"), [[outcome(PENALTY, 1, 1)]], [3])
+
+
+def test_an_unknown_figure_is_refused() -> None:
+    with pytest.raises(JobError, match="7.13"):
+        tree_experiment("7.99")
+
+
+@pytest.mark.parametrize("name", sorted(TREE_EXPERIMENTS))
+def test_every_experiment_has_a_workload_with_results(name: str) -> None:
+    made = tree_experiment(name, quick=True).workload(1)
+    with duckdb.connect() as database:
+        for stream in "abcde":
+            database.register(stream, made.piece(stream, 0, made.rows))
+        ((count,),) = database.sql(f"SELECT count(*) FROM ({VIEW})").fetchall()
+    assert count > 1000
+
+
+def test_what_a_partition_produces_says_little_about_what_becomes_of_it() -> None:
+    """Rows of odd partitions of the first column have values of the later half of the second."""
+    made = TreeJoin(("2", "2", "2"), 3_600, 1_800)
+    rows = made.piece("c", 0, 3_600)
+    x, y = (partition_of(rows.column(name).to_numpy(), 300) for name in ("x", "y"))
+    assert np.mean(y[x % 2 == 1]) > np.mean(y[x % 2 == 0]) + 100
+    assert len(np.unique(rows.column("y").to_numpy())) > 500
