@@ -44,7 +44,7 @@ def test_a_wrong_number_of_results_is_no_figure() -> None:
 
 
 def test_an_unknown_figure_is_refused() -> None:
-    with pytest.raises(JobError, match="7.13"):
+    with pytest.raises(JobError, match=r"7\.13"):
         tree_experiment("7.99")
 
 
