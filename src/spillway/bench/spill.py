@@ -3,6 +3,9 @@
 Spillway without a limit runs first: its largest state on one processor is the memory that is needed. Then it
 runs with half and a fifth of that as its whole budget, and Spark's own join runs with RocksDB as its state
 store and as much memory as it likes. Each runs in a process of its own; its time includes clean-up.
+
+How long a spill holds up an epoch is measured apart, with more rows: where 200 MB are full and 30 % are
+freed.
 """
 
 import tempfile
@@ -15,19 +18,29 @@ from spillway.bench.compare import SPARK_ROCKSDB
 from spillway.bench.join_data import write_join_data
 from spillway.bench.peer_result import PeerResult
 from spillway.bench.peers import run_subprocess, spark_argv, spillway_argv
-from spillway.bench.spill_figures import FULL, SHARES, Entry, peak_resident_bytes, spill_figures
+from spillway.bench.spill_figures import (
+    FULL,
+    SHARES,
+    Entry,
+    peak_resident_bytes,
+    spill_figures,
+    spill_pauses,
+)
 from spillway.errors import JobError
 from spillway.manager.budget import MINIMUM_BYTES
 from spillway.manager.journal import FILE_NAME, read_journal
 
 WARM_UP_ROWS = 30_000
 """Less than `bench join` takes: with RocksDB a warm-up of its size would be longer than the run."""
+PAUSE_ROWS, PAUSE_FILES, PAUSE_MEMORY_BYTES = 3_300_000, 44, 267 << 20
+"""Of this budget 200 MB are for state; they are full after about three quarters of the files."""
+PAUSE = "spillway-200MB"
 GRACE_SECONDS = 240.0
 """For start and warm-up of an engine, besides its limit."""
 
 
 def bench_spill(
-    *, rows: int, epochs: int, limit_seconds: float, note: Callable[[str], None]
+    *, rows: int, epochs: int, limit_seconds: float, pause: bool, note: Callable[[str], None]
 ) -> dict[str, Any]:
     """Runs all variants and compares; `limit_seconds` stops a run that is too slow to wait for."""
     results: list[PeerResult] = []
@@ -55,7 +68,25 @@ def bench_spill(
         )
         results.append(_run(SPARK_ROCKSDB, argv, limit_seconds, note))
     settings = {"rows": rows, "epochs": epochs, "needed_bytes": needed_bytes}
-    return {"bench": "spill", **settings, **spill_figures(results, journals)}
+    figures = {"bench": "spill", **settings, **spill_figures(results, journals)}
+    return figures | {"spill_pauses": _pauses(limit_seconds, note)} if pause else figures
+
+
+def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str, float]]:
+    """The spills of a state of 200 MB per processor, and the share of the epoch that each held up."""
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-pause-") as scratch:
+        root = Path(scratch)
+        write_join_data(root / "data", rows=PAUSE_ROWS, files=PAUSE_FILES)
+        argv = spillway_argv(root / "data", root / "out", memory_bytes=PAUSE_MEMORY_BYTES)
+        _run(PAUSE, argv, limit_seconds, note)
+        journal = root / "out" / "checkpoint" / FILE_NAME
+        pauses = spill_pauses(read_journal(journal)) if journal.exists() else []
+    for one in pauses:
+        note(
+            f"spill of {one['spilled_bytes'] / 1e6:.0f} of {one['resident_bytes'] / 1e6:.0f} MB: "
+            f"{one['pause_seconds'] * 1000:.0f} ms, {one['share']:.1%} of the epoch"
+        )
+    return pauses
 
 
 def _check(needed_bytes: int, rows: int, first: PeerResult) -> None:

@@ -61,6 +61,24 @@ def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
     return max(shares, default=None)
 
 
+def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
+    """Each spill: what was there, what was freed, and for how long the epoch waited for it."""
+    found = []
+    for entry in epochs:
+        seconds = {one["processor"]: one["seconds"].get("free", 0.0) for one in entry["processors"]}
+        for spill in entry["spills"]:
+            pause = seconds[spill["processor"]]
+            found.append(
+                {
+                    "resident_bytes": spill["resident_bytes"],
+                    "spilled_bytes": spill["bytes"],
+                    "pause_seconds": pause,
+                    "share": round(pause / entry["seconds"]["total"], 4),
+                }
+            )
+    return found
+
+
 def cleanup_rows_ratio(epochs: Sequence[Entry]) -> float | None:
     """Speed of clean-up over speed at run time, in driving rows per second."""
     cleanup, runtime = _rows_per_s(_cleanup_epochs(epochs)), _rows_per_s(_input_epochs(epochs))

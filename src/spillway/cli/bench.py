@@ -61,10 +61,11 @@ def spill(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 300_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
     limit_seconds: Annotated[float, typer.Option(help="Stop the peer after this long.", min=1)] = 120.0,
+    pause: Annotated[bool, typer.Option(help="Also how long spills of 200 MB hold up epochs.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
-    _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, note=say), json)
+    _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, pause=pause, note=say), json)
 
 
 @bench.command()

@@ -15,6 +15,7 @@ from spillway.bench.spill_figures import (
     seconds_to_half,
     spill_figures,
     spill_pause_share,
+    spill_pauses,
 )
 
 
@@ -52,6 +53,14 @@ def test_half_is_reached_at_the_first_commit_with_half_of_the_results() -> None:
 def test_pause_is_the_worst_spill_epoch() -> None:
     assert spill_pause_share(EPOCHS) == pytest.approx(0.2)
     assert spill_pause_share(EPOCHS[:1]) is None
+
+
+def test_each_spill_has_its_pause() -> None:
+    spill = {"processor": 1, "bytes": 60, "resident_bytes": 200}
+    parts = [{"processor": 0, "seconds": {"free": 0.5}}, {"processor": 1, "seconds": {"free": 0.02}}]
+    epoch = {"spills": [spill], "processors": parts, "seconds": {"total": 2.0}}
+    (pause,) = spill_pauses([epoch, {**epoch, "spills": []}])
+    assert (pause["share"], pause["spilled_bytes"], pause["resident_bytes"]) == (0.01, 60, 200)
 
 
 def test_clean_up_is_compared_by_driving_rows_per_second() -> None:
