@@ -24,15 +24,7 @@ def join(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """A three-way join of streams: rows per second, memory, and growth of epochs."""
-    figures = bench_join(
-        rows=rows,
-        epochs=epochs,
-        engines=tuple(engine.strip() for engine in engines.split(",")),
-        limit_seconds=limit_seconds,
-        free_run=free_run,
-        note=say,
-    )
-    _show(figures, json)
+    _show(_joined("join", rows, epochs, engines, limit_seconds, free_run=free_run), json)
 
 
 @bench.command()
@@ -44,16 +36,7 @@ def tree(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
-    figures = bench_join(
-        rows=rows,
-        epochs=epochs,
-        engines=tuple(engine.strip() for engine in engines.split(",")),
-        limit_seconds=limit_seconds,
-        free_run=False,
-        note=say,
-        shape="tree",
-    )
-    _show(figures, json)
+    _show(_joined("tree", rows, epochs, engines, limit_seconds), json)
 
 
 @bench.command()
@@ -171,6 +154,20 @@ def _numbers(given: str, option: str) -> tuple[int, ...]:
         return tuple(int(one) for one in given.split(","))
     except ValueError:
         raise JobError(f"{option} {given}: must be whole numbers with commas") from None
+
+
+def _joined(
+    shape: str, rows: int, epochs: int, engines: str, limit_seconds: float, *, free_run: bool = False
+) -> dict[str, Any]:
+    return bench_join(
+        rows=rows,
+        epochs=epochs,
+        engines=tuple(engine.strip() for engine in engines.split(",")),
+        limit_seconds=limit_seconds,
+        free_run=free_run,
+        note=say,
+        shape=shape,
+    )
 
 
 def _show(figures: dict[str, Any], json: bool) -> None:

@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -52,10 +52,7 @@ def figure(
     figures["drawing"] = str(draw_figure(chosen, outcomes, out))
     for line in lines(figures):
         say(line)
-    if json:
-        print_json(figures)
-    else:
-        say(f"the drawing is {figures['drawing']}")
+    _show(figures, json=json)
 
 
 def _tree_figure(name: str, out: Path, seeds: int, *, quick: bool, json: bool) -> None:
@@ -69,10 +66,7 @@ def _tree_figure(name: str, out: Path, seeds: int, *, quick: bool, json: bool) -
     figures["drawing"] = str(draw_figure(chosen, by_seed[0], out))
     for line in tree_lines(figures):
         say(line)
-    if json:
-        print_json(figures)
-    else:
-        say(f"the drawing is {figures['drawing']}")
+    _show(figures, json=json)
 
 
 def _compute_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
@@ -83,10 +77,7 @@ def _compute_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
     with Session(settings=SPARK_DEFAULTS) as session:
         figures = run_compute_experiment(session.spark, chosen, read_costs(), say)
     figures["drawing"] = str(draw_compute_figure(chosen, figures, out))
-    if json:
-        print_json(figures)
-    else:
-        say(f"the drawing is {figures['drawing']}")
+    _show(figures, json=json)
 
 
 def _maintain_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
@@ -97,6 +88,10 @@ def _maintain_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
     figures["drawing"] = str(draw_maintain_figure(chosen, figures, out))
     for label, points in figures["lines"].items():
         say(f"{label}: " + ", ".join(f"{x}: {y:.4g}" for x, y in points.items()))
+    _show(figures, json=json)
+
+
+def _show(figures: dict[str, Any], *, json: bool) -> None:
     if json:
         print_json(figures)
     else:

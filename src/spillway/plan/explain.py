@@ -14,7 +14,13 @@ from spillway.plan.explain_tree import explain_tree, tree_text
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.join_plan import JoinPlan
 from spillway.plan.keys import hash_is_exact
-from spillway.plan.plan_report import InputReport, PlanReport, StageReport
+from spillway.plan.plan_report import (
+    InputReport,
+    PlanReport,
+    StageReport,
+    closing_lines,
+    opening_lines,
+)
 from spillway.plan.render import display, window_text
 from spillway.plan.tree_plan import TreePlan
 
@@ -69,7 +75,7 @@ def explain(
     )
     if isinstance(plan, TreePlan):
         return tree_text(report)
-    lines = [f"View {report['fingerprint'][:12]}", f"  {report['view']}", "", report["operator"].capitalize()]
+    lines = opening_lines(report)
     lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in report["key"]]
     lines.append(f"  hash       {_hash_text(report['hash_exact'])}")
     lines.append(f"  partition  {groups} groups on {processors} processors, by key hash")
@@ -83,12 +89,7 @@ def explain(
         if not one["state"]:
             lines.append("  state      key only")
         lines += [f"  state      {c['name']}  {c['label']}  {c['type'] or '?'}" for c in one["state"]]
-    lines += ["", "Outputs", *(f"  {output['name']}  {output['value']}" for output in report["outputs"])]
-    lines += ["", "Stages of an epoch"]
-    lines += [
-        f"  {number} {stage['name']:8} {stage['work']}" for number, stage in enumerate(report["stages"], 1)
-    ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *closing_lines(report)]) + "\n"
 
 
 def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) -> InputReport:

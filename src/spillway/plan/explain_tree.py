@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from spillway.plan.expression import describe
 from spillway.plan.keys import hash_is_exact
-from spillway.plan.plan_report import JoinInputReport, JoinReport, PlanReport, StageReport
+from spillway.plan.plan_report import (
+    JoinInputReport,
+    JoinReport,
+    PlanReport,
+    StageReport,
+    closing_lines,
+    opening_lines,
+)
 from spillway.plan.render import display, window_text
 from spillway.plan.tree_layout import (
     GroupNumber,
@@ -59,7 +66,7 @@ def explain_tree(plan: TreePlan, processors: int, groups: int, key_types: Sequen
 def tree_text(report: PlanReport) -> str:
     """The same for a reader."""
     groups, processors = report["partitioning"]["groups"], report["partitioning"]["processors"]
-    lines = [f"View {report['fingerprint'][:12]}", f"  {report['view']}", "", report["operator"].capitalize()]
+    lines = opening_lines(report)
     lines.append(f"  partition  {groups} groups of each join on {processors} processors, by key hash")
     for join in report["joins"]:
         lines += ["", f"{join['name'].capitalize()}, level {join['level']}"]
@@ -76,10 +83,7 @@ def tree_text(report: PlanReport) -> str:
         if leaf["window"] is not None:
             lines.append(f"  window     {leaf['window']}")
         lines.append(f"  key        {', '.join(leaf['key'])}")
-    lines += ["", "Outputs", *(f"  {output['name']}  {output['value']}" for output in report["outputs"])]
-    lines += ["", "Stages of an epoch"]
-    lines += [f"  {n} {stage['name']:8} {stage['work']}" for n, stage in enumerate(report["stages"], 1)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *closing_lines(report)]) + "\n"
 
 
 def _join(

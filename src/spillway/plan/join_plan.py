@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from spillway.model.window import Window
@@ -67,10 +68,14 @@ class JoinPlan:
     """The view's SQL on one line, for readers."""
 
     def column_label(self, ref: ColumnRef) -> str:
-        """A state column as a reader knows it: `p.price`, or `[p: upper(symbol)]` for an expression."""
-        one = self.inputs[ref.input]
-        text = one.columns[ref.column].label
-        return f"{one.name}.{text}" if text.replace(".", "").isidentifier() else f"[{one.name}: {text}]"
+        return column_label(self.inputs, ref)
+
+
+def column_label(inputs: Sequence[InputPlan], ref: ColumnRef) -> str:
+    """A state column as a reader knows it: `p.price`, or `[p: upper(symbol)]` for an expression."""
+    one = inputs[ref.input]
+    text = one.columns[ref.column].label
+    return f"{one.name}.{text}" if text.replace(".", "").isidentifier() else f"[{one.name}: {text}]"
 
 
 def fingerprint(

@@ -80,3 +80,15 @@ class PlanReport(TypedDict):
     stages: list[StageReport]
     joins: NotRequired[list[JoinReport]]
     """Of a tree."""
+
+
+def opening_lines(report: PlanReport) -> list[str]:
+    """What the text of every plan begins with."""
+    return [f"View {report['fingerprint'][:12]}", f"  {report['view']}", "", report["operator"].capitalize()]
+
+
+def closing_lines(report: PlanReport) -> list[str]:
+    """What it ends with: outputs and stages."""
+    lines = ["", "Outputs", *(f"  {output['name']}  {output['value']}" for output in report["outputs"])]
+    stages = enumerate(report["stages"], 1)
+    return [*lines, "", "Stages of an epoch", *(f"  {n} {one['name']:8} {one['work']}" for n, one in stages)]

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.plan.join_plan import InputPlan, OutputColumn
+from spillway.plan.join_plan import InputPlan, OutputColumn, column_label
 
 _FORMAT = 1
 
@@ -107,10 +107,7 @@ class TreePlan:
         )
 
     def column_label(self, ref: ColumnRef) -> str:
-        """A state column as a reader knows it: `p.price`, or `[p: upper(symbol)]` for an expression."""
-        one = self.inputs[ref.input]
-        text = one.columns[ref.column].label
-        return f"{one.name}.{text}" if text.replace(".", "").isidentifier() else f"[{one.name}: {text}]"
+        return column_label(self.inputs, ref)
 
 
 def shape_text(shape: Shape) -> str:

@@ -4,6 +4,7 @@ On one host any executor reaches the memory tier, so rows go straight to the par
 With several executors an anchor (see `anchor`) keeps each processor on its executor.
 """
 
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from spillway.state.tree_step import (
     remove_parcels,
 )
 
+_LOG = logging.getLogger(__name__)
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_BATCH_BYTES = 64 << 20
 """A larger bound needs no setting: Spark ends a batch after so many rows in any case."""
@@ -71,12 +73,14 @@ class SparkEpoch:
     def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
         """An epoch whose parts rest on different attempts of one part has not happened; it is run again."""
         try:
-            for _ in range(TREE_ATTEMPTS - 1):
+            for attempt in range(1, TREE_ATTEMPTS + 1):
                 try:
                     return self._attempt(tree, orders)
-                except TornEpochError:
-                    continue
-            return self._attempt(tree, orders)
+                except TornEpochError as torn:
+                    if attempt == TREE_ATTEMPTS:
+                        raise
+                    _LOG.warning("epoch %d is run again: %s", orders[0].sequence, torn)
+            raise AssertionError("an epoch ends with its reports or with an error")
         finally:
             remove_parcels(orders[0].state)
 

@@ -7,7 +7,7 @@ state of their own, so any Python worker of a host can serve any processor.
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
@@ -61,10 +61,7 @@ def by_level(
         for _ in batches:
             pass
         targets = sorted(sent) if levels[-1] < max(tree.levels) else [mine.processor]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(targets, pa.int32()), pa.array([sent[target].to_json() for target in targets])],
-            schema=_COMMIT_ARROW,
-        )
+        yield _commit_rows({target: sent[target].to_json() for target in targets})
 
     return task
 
@@ -85,10 +82,7 @@ def all_levels(orders: Sequence[Orders], tree: TreeOperator, meeting: str) -> Ca
         for level in range(1, max(tree.levels) + 1):
             inbox = met.exchange(level, {target: one.to_json() for target, one in sent.items()})
             sent = step.run(level, together(Delivery.from_json(text) for text in inbox), ())
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([mine.processor], pa.int32()), pa.array([sent[mine.processor].to_json()])],
-            schema=_COMMIT_ARROW,
-        )
+        yield _commit_rows({mine.processor: sent[mine.processor].to_json()})
 
     return task
 
@@ -109,9 +103,13 @@ def _commit_row(
     report = run_step(orders, operator, _here(), batches)
     for _ in batches:  # Spark reuses only a worker that has read its input to the end
         pass
-    return pa.RecordBatch.from_arrays(
-        [pa.array([orders.processor], pa.int32()), pa.array([report.to_json()])], schema=_COMMIT_ARROW
-    )
+    return _commit_rows({orders.processor: report.to_json()})
+
+
+def _commit_rows(texts: Mapping[int, str]) -> pa.RecordBatch:
+    """A row for each processor that is told something, or that reports."""
+    arrays = [pa.array(list(texts), pa.int32()), pa.array(list(texts.values()))]
+    return pa.RecordBatch.from_arrays(arrays, schema=_COMMIT_ARROW)
 
 
 def executor_name() -> str:

@@ -8,7 +8,6 @@ from spillway.errors import ViewError
 from spillway.plan.evaluate import result_type
 from spillway.plan.expression import ColumnRef, Expression
 from spillway.plan.tree_layout import (
-    Deadline,
     GroupNumber,
     InputLayout,
     KeyHash,
@@ -112,6 +111,3 @@ def _input(plan: TreePlan, one: InputLayout, leaf_slots: Sequence[tuple[str, ...
 
 def _type(value: Expression, type_of: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:
     return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)
-
-
-__all__ = ["Deadline", "LeafType", "bind_tree", "symbol_name"]
