@@ -57,11 +57,13 @@ class RunConfig:
     """For experiments: how long a processor is busy with a row at least (`[run.emulate]`)."""
     speeds: tuple[float, ...] = ()
     """For experiments: the speed of each processor (`[run.emulate]`)."""
+    lineage_one_in: int = 1
+    """In a tree: of how many rows one is traced to the groups that it came through; 1: all are."""
     tier: str | None = None
     """Directory of the memory tier; None: a tmpfs if there is one with room, else the system's temporary."""
 
     def __post_init__(self) -> None:
-        for name in ("processors", "groups", "epoch_rows", "epoch_results"):
+        for name in ("processors", "groups", "epoch_rows", "epoch_results", "lineage_one_in"):
             if getattr(self, name) < 1:
                 raise JobError(f"[run] {name} = {getattr(self, name)}: must be at least 1")
         if self.groups > 65_536:

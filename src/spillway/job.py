@@ -21,6 +21,7 @@ from spillway.job_table import (
     subtable,
     text,
 )
+from spillway.plan.partitioning import JOIN_KINDS
 from spillway.view import View
 
 TABLES = ("view", "sources", "run", "compute", "sink", "spark")
@@ -35,6 +36,7 @@ _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "trigger": str,
     "epoch_rows": int,
     "epoch_results": int,
+    "lineage_one_in": int,
     "spill": str,
     "spill_share": (float, int),
     "rotation": bool,
@@ -101,11 +103,16 @@ def parse_job(document: Mapping[str, Any], base: Path) -> Job:
 
 
 def read_view(table: Mapping[str, Any], base: Path, *, tree: bool = False) -> View:
-    """The view; with `tree` the joins to use may be given."""
-    known(table, (*_VIEW_KEYS, "tree") if tree else _VIEW_KEYS, "[view]")
+    """The view; with `tree` the joins to use, and how, may be given."""
+    known(table, (*_VIEW_KEYS, "tree", "join") if tree else _VIEW_KEYS, "[view]")
     if ("sql" in table) == ("file" in table):
         raise JobError('[view] needs either sql = "SELECT ..." or file = "view.sql"')
     view = View.sql(_view_text(table, base))
+    if "join" in table:
+        kind = text(table, "join", "[view]")
+        if kind not in JOIN_KINDS:
+            raise JobError(f"[view] join: there is no {kind!r}; use one of {', '.join(JOIN_KINDS)}")
+        view = view.with_join(kind)
     shape = table.get("tree")
     if shape is None:
         return view

@@ -32,6 +32,8 @@ class View:
     items: tuple[str, ...] = ()
     tree: tuple[Any, ...] | None = None
     """The joins to use, as nested tuples of input names; None: planned."""
+    join_kind: str = "tree"
+    """How rows are spread over the groups of several joins; see `plan.partitioning`."""
 
     @classmethod
     def sql(cls, text: str) -> View:
@@ -41,6 +43,12 @@ class View:
     def with_tree(self, *parts: Any) -> View:
         """Join in this order: `with_tree(("a", "b", "c"), "d")` joins a, b and c, and the result with d."""
         return replace(self, tree=_frozen(parts))
+
+    def with_join(self, kind: str) -> View:
+        """Spread rows of joins on different keys by each join's own key (`tree`, the default), or by the same
+        key through all joins, with copies of inputs that lack it (`replicate`, `multi-partition`).
+        """
+        return replace(self, join_kind=kind)
 
     @classmethod
     def of(cls, table: str) -> View:

@@ -4,6 +4,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.model.group_set import all_groups
+from spillway.plan.partitioning import MULTI_PARTITION, REPLICATE, TREE, Grid
 from spillway.plan.planner import plan_view
 from spillway.plan.schema import Column
 from spillway.plan.tree_layout import GroupNumber, KeyHash, KeyValue, LeafColumn, Symbol, leaf_symbols
 from spillway.plan.tree_plan import Below, Leaf, TreePlan
 from spillway.state.compaction import CompactionLimits
-from spillway.state.exchange import folded
-from spillway.state.group import group_of
+from spillway.state.exchange import folded, hash_in_group
+from spillway.state.group import group_of, group_starts
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
 from spillway.state.orders import Limits
 from spillway.state.run import read_run
@@ -94,6 +96,7 @@ def histories(draw: st.DrawFn, dense: bool = False) -> dict[str, Any]:
     windows = [draw(reach) for _ in range(streams)] if windowed else None
     return {
         "streams": streams,
+        "join": draw(st.sampled_from([TREE, TREE, REPLICATE, MULTI_PARTITION])),
         "edges": edges,
         "residuals": [] if dense else draw(st.lists(pair, max_size=1)),
         "windows": windows if windows and any(one is not None for one in windows) else None,
@@ -124,7 +127,7 @@ def drawn_rows(draw: st.DrawFn, streams: int, nulls: float) -> list[list[tuple[i
     each = draw(st.integers(3, 7))
     rows = streams * each
     chance = [1, 0.63, 0.43, 0.33, 0.26]  # that two draws of 1 to 5 values, as below, are equal
-    fits = [n for n, equal in enumerate(chance, 1) if each * (each * equal) ** (streams - 1) <= 800]
+    fits = [n for n, equal in enumerate(chance, 1) if each * (each * equal) ** (streams - 1) <= 200]
     values = draw(st.sampled_from(fits[:2] or [6]))
     epochs: list[list[tuple[int, Any, int]]] = [[] for _ in range(draw(st.integers(1, 5)))]
     silent = draw(st.one_of(st.none(), st.none(), st.none(), st.integers(0, streams - 1)))
@@ -143,7 +146,7 @@ def planned(history: dict[str, Any]) -> TreePlan | None:
     lateness = 10 * SECOND if history["windows"] is not None else None
     columns.append(Column("t", "timestamp", lateness))
     catalog = {f"s{n}": tuple(columns) for n in range(history["streams"])}
-    plan = plan_view(View.sql(view_sql(history)), catalog)
+    plan = plan_view(View.sql(view_sql(history)).with_join(history["join"]), catalog)
     return plan if isinstance(plan, TreePlan) else None
 
 
@@ -153,7 +156,8 @@ class Wire:
     def __init__(self, plan: TreePlan, collide: int, groups: int) -> None:
         self.plan = plan
         self.collide = collide
-        exact = [collide == 1000 and len(join.classes) == 1 for join in plan.joins]
+        self.grid = Grid.of(plan.partition, groups) if plan.partition else None
+        exact = [not plan.partition and collide == 1000 and len(join.classes) == 1 for join in plan.joins]
         self.symbols = [leaf_symbols(plan, exact, leaf) for leaf in range(len(plan.inputs))]
         slots = [
             tuple(f"s{leaf}_{number}" for number in range(len(of_leaf)))
@@ -190,13 +194,39 @@ class Wire:
         parts = [mixed([self.key(row, key_class) or 0], self.collide) for key_class in join.classes]
         return int(folded(parts)[0])
 
+    def copies(self, row: Row) -> list[int]:
+        """The hashes of all copies of a row."""
+        if self.grid is None:
+            return [self.hash(row)]
+        starts = group_starts(self.operator.join_groups)
+        sides = []
+        for one, share, weight in zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True):
+            known = self.key(row, one) if one in self.plan.key_classes[row.stream] else None
+            whole = range(share) if known is None else group_of(mixed([known], self.collide), share)
+            sides.append([int(coordinate) * weight for coordinate in whole])
+        groups = np.array([sum(cell) for cell in product(*sides)])
+        return hash_in_group(starts[groups], np.full(len(groups), self.hash(row))).tolist()
+
+    def group(self, keys: list[tuple[Any, ...]], classes: tuple[int, ...]) -> int:
+        """The group of a result with these keys of its rows in a join by these classes."""
+
+        def hashed(one: int) -> np.ndarray[Any, Any]:
+            leaf = self.plan.representative(Below(len(self.plan.joins) - 1), one)
+            return mixed([int(keys[leaf][self._key_number(leaf, one)])], self.collide)
+
+        if self.grid is None:
+            return int(group_of(folded([hashed(one) for one in classes]), self.operator.join_groups)[0])
+        sides = zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True)
+        return sum(int(group_of(hashed(one), share)[0]) * weight for one, share, weight in sides)
+
     def batch(self, rows: list[Row]) -> pa.RecordBatch | None:
-        rows = [row for row in rows if self.joins(row)]
+        copies = [(row, hashed) for row in rows if self.joins(row) for hashed in self.copies(row)]
+        rows = [row for row, _ in copies]
         if not rows:
             return None
         arrays = [
             pa.array([row.stream for row in rows], pa.int8()),
-            pa.array([self.hash(row) for row in rows], pa.int64()),
+            pa.array([hashed for _, hashed in copies], pa.int64()),
         ]
         names = [TAG_COLUMN, HASH_WIRE_COLUMN]
         for leaf, symbols in enumerate(self.symbols):
@@ -292,7 +322,8 @@ def check(history: dict[str, Any], directory: Path) -> None:
     assert Counter(sink.rows()) == wanted
     counters = engine.manifest.counters
     assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
-    event(f"clean-up results: {counters.results_cleanup > 0}")
+    event(f"spilled: {counters.spills > 0}, clean-up results of the root: {counters.results_cleanup > 0}")
+    assert counters.input_rows == sum(wire.joins(row) for arrived in batches for row in arrived)
     assert not list((directory / "checkpoint").glob("exchange/*"))
 
 
@@ -364,13 +395,7 @@ def check_lineage(history: dict[str, Any], directory: Path) -> None:
     for result in sink.rows():
         keys = [result[streams + n * KEYS : streams + (n + 1) * KEYS] for n in range(streams)]
         for number, join in enumerate(plan.joins):
-            leaves = [plan.representative(Below(number), one) for one in join.classes]
-            parts = [
-                mixed([int(str(keys[leaf][wire._key_number(leaf, one)]))], history["collide"])
-                for leaf, one in zip(leaves, join.classes, strict=True)
-            ]
-            group = int(group_of(folded(parts), tree.join_groups)[0])
-            found[number * tree.join_groups + group] += 1
+            found[number * tree.join_groups + wire.group(keys, join.classes)] += 1
     counted = {group: state.outputs for group, state in engine.manifest.groups.items() if state.outputs}
     assert counted == dict(found)
     held = {group: state.inter_rows for group, state in engine.manifest.groups.items() if state.inter_rows}

@@ -112,6 +112,38 @@ def test_a_tree_gives_the_answer_of_duckdb(
     assert query.summary()["results_cleanup"] == 0
 
 
+@pytest.mark.parametrize(("kind", "name"), [("replicate", "text and pairs"), ("multi-partition", "chain")])
+def test_rows_may_be_spread_alike_through_all_joins(
+    spark: "SparkSession", data: Path, tmp_path: Path, kind: str, name: str
+) -> None:
+    query = Session(spark).run(
+        View.sql(VIEWS[name]).with_join(kind),
+        sources(data),
+        checkpoint=str(tmp_path / "state"),
+        sink="parquet",
+        path=str(tmp_path / "out"),
+        processors=2,
+        groups=6,
+        memory_bytes=MEMORY_BYTES,
+    )
+    query.awaitTermination()
+    assert found(tmp_path / "out") == expected(data, VIEWS[name])
+    summary = query.summary()
+    assert (summary["spills"] > 0) == (name == "chain")  # the other has rows without payload
+    with duckdb.connect() as database:
+        rows = {
+            one: database.sql(
+                f"SELECT count(x), count(*) FROM read_parquet('{data}/{one}/*.parquet')"
+            ).fetchall()
+            for one in STREAMS
+        }
+    keyed, whole = (
+        ("abcde", "") if name == "chain" else ("bc", "ad")
+    )  # those whose key may be null, and others
+    arrived = sum(rows[one][0][0] for one in keyed) + sum(rows[one][0][1] for one in whole)
+    assert summary["input_rows"] == arrived  # a copy does not count
+
+
 @pytest.mark.parametrize(
     ("policy", "processors", "adapt"),
     [

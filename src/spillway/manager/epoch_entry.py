@@ -9,6 +9,7 @@ from spillway.manager.relocation_entry import relocation_entry
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
 from spillway.model.group_set import members
+from spillway.state.lineage import typical_error
 from spillway.state.manifest import EpochRecord, Manifest
 from spillway.state.orders import Report
 
@@ -36,6 +37,7 @@ def epoch_entry(
         "relocation": relocation_entry(change.decision, change.step),
         "placement": list(manifest.placement) if record.placement is not None else None,
         "quotas": {str(processor): rows for processor, rows in change.quotas.items()},
+        "lineage": _lineage_entry(manifest, config.limits.lineage_one_in),
         "suspended_groups": manifest.suspended.bit_count(),
         "processors": [
             {
@@ -58,6 +60,11 @@ def epoch_entry(
             for report in reports
         ],
     }
+
+
+def _lineage_entry(manifest: Manifest, one_in: int) -> dict[str, Any]:
+    outputs = (group.outputs for group in manifest.groups.values()) if one_in > 1 else ()
+    return {"one_in": one_in, "error": round(typical_error(outputs, one_in), 4)}
 
 
 def _swap_entry(swap: Swap) -> dict[str, Any]:

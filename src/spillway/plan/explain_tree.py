@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from spillway.plan.expression import describe
 from spillway.plan.keys import hash_is_exact
+from spillway.plan.partitioning import JOIN_KINDS, Grid, partition_classes
 from spillway.plan.plan_report import (
     JoinInputReport,
     JoinReport,
     PlanReport,
+    SpreadReport,
     StageReport,
     closing_lines,
     opening_lines,
@@ -30,7 +32,7 @@ from spillway.plan.tree_plan import Child, Leaf, TreePlan, shape_text
 def explain_tree(plan: TreePlan, processors: int, groups: int, key_types: Sequence[str] | None) -> PlanReport:
     """The plan as JSON-ready values; `key_types` are those of the classes that Spark's analysis found."""
     types: tuple[str | None, ...] = plan.key_types if key_types is None else tuple(key_types)
-    exact = [_exact([types[one] for one in join.classes]) for join in plan.joins]
+    exact = [False if plan.partition else _exact([types[one] for one in join.classes]) for join in plan.joins]
     layouts = layout(plan, [one is True for one in exact])
     joins = [_join(plan, number, layouts[number], types, exact[number]) for number in range(len(plan.joins))]
     return {
@@ -60,6 +62,7 @@ def explain_tree(plan: TreePlan, processors: int, groups: int, key_types: Sequen
         ],
         "stages": _stages(plan, processors, groups),
         "joins": joins,
+        "spreads": [_spread(plan, kind, groups) for kind in JOIN_KINDS],
     }
 
 
@@ -67,7 +70,8 @@ def tree_text(report: PlanReport) -> str:
     """The same for a reader."""
     groups, processors = report["partitioning"]["groups"], report["partitioning"]["processors"]
     lines = opening_lines(report)
-    lines.append(f"  partition  {groups} groups of each join on {processors} processors, by key hash")
+    lines.append(f"  partition  {groups} groups of each join on {processors} processors")
+    lines += [_spread_line(spread) for spread in sorted(report["spreads"], key=lambda one: not one["chosen"])]
     for join in report["joins"]:
         lines += ["", f"{join['name'].capitalize()}, level {join['level']}"]
         lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in join["key"]]
@@ -113,6 +117,29 @@ def _join(
         "inputs": inputs,
         "lineage": [f"join {below + 1}" for below, _ in made.lineage],
         "parent": None if parent is None else f"join {parent + 1}",
+    }
+
+
+def _spread_line(spread: SpreadReport) -> str:
+    by = " x ".join(spread["by"]) or "key of each join"
+    copies = ", ".join(f"{name} in {count} copies" for name, count in spread["copies"].items())
+    return f"  {'by' if spread['chosen'] else 'or':9}  {spread['join']}: {by}; {copies or 'no copies'}"
+
+
+def _spread(plan: TreePlan, kind: str, groups: int) -> SpreadReport:
+    classes = partition_classes(kind, plan.key_classes)
+    grid = Grid.of(classes, groups)
+    counts = {
+        one.name: grid.copies(of_leaf) for one, of_leaf in zip(plan.inputs, plan.key_classes, strict=True)
+    }
+    return {
+        "join": kind,
+        "by": [
+            f"{plan.key_labels[one][0]} in {share}"
+            for one, share in zip(grid.classes, grid.shares, strict=True)
+        ],
+        "copies": {name: count for name, count in counts.items() if classes and count > 1},
+        "chosen": classes == plan.partition,
     }
 
 

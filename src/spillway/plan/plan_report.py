@@ -58,6 +58,16 @@ class JoinReport(TypedDict):
     parent: str | None
 
 
+class SpreadReport(TypedDict):
+    """One way to spread the rows of a tree over groups, and its cost: inputs that are kept in copies."""
+
+    join: str
+    by: list[str]
+    """The keys of which groups are made, with their parts; none: each join has its own."""
+    copies: dict[str, int]
+    chosen: bool
+
+
 class OutputReport(TypedDict):
     """One column of the result."""
 
@@ -80,6 +90,8 @@ class PlanReport(TypedDict):
     stages: list[StageReport]
     joins: NotRequired[list[JoinReport]]
     """Of a tree."""
+    spreads: NotRequired[list[SpreadReport]]
+    """Of a tree: how its rows are spread, and how they could be."""
 
 
 def opening_lines(report: PlanReport) -> list[str]:

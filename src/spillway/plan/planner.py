@@ -19,6 +19,7 @@ from spillway.plan.aggregate_planner import is_aggregate_view, plan_aggregate
 from spillway.plan.join_plan import InputPlan, JoinPlan, fingerprint
 from spillway.plan.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.lower import Lowering
+from spillway.plan.partitioning import check_join_kind
 from spillway.plan.predicates import Predicates, conjunction, read_predicates
 from spillway.plan.render import label, source_sql
 from spillway.plan.schema import Catalog
@@ -37,6 +38,7 @@ Plan = JoinPlan | TreePlan | AggregatePlan
 
 def plan_view(view: View, catalog: Catalog) -> Plan:
     """The plan of `view` over the sources of `catalog`; a view that cannot be answered is refused."""
+    check_join_kind(view.join_kind)
     select = parse_view(view)
     if is_aggregate_view(select):
         if view.tree is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef, Expression
@@ -65,6 +65,8 @@ class TreePlan:
     """Per class, the type in which it is compared, where the catalog tells it."""
     windows: tuple[Window, ...] = ()
     """One per leaf; none at all in a view without windows."""
+    partition: tuple[int, ...] = ()
+    """The classes by which the groups of all joins are made; none: of each join by its own key."""
     view: str = field(default="", compare=False)
 
     def leaves(self, child: Child) -> tuple[int, ...]:
@@ -120,9 +122,10 @@ def tree_fingerprint(
     joins: tuple[TreeJoin, ...],
     outputs: tuple[OutputColumn, ...],
     windows: tuple[Window, ...],
+    partition: tuple[int, ...],
 ) -> str:
     """SHA-256 of the canonical form of a plan; the tree is part of it, because state is laid out by it."""
-    canonical = {
+    canonical: dict[str, Any] = {
         "format": _FORMAT,
         "tree": [
             [
@@ -139,4 +142,6 @@ def tree_fingerprint(
         "outputs": [[output.name, asdict(output.value)] for output in outputs],
         "windows": [[window.column, window.range_us] for window in windows],
     }
+    if partition:
+        canonical["partition"] = partition
     return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()

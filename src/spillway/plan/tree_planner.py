@@ -19,6 +19,7 @@ from spillway.plan.join_plan import InputPlan
 from spillway.plan.join_shape import given_joins, planned_joins
 from spillway.plan.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.lower import Lowering
+from spillway.plan.partitioning import partition_classes
 from spillway.plan.predicates import Predicates
 from spillway.plan.render import label, source_sql
 from spillway.plan.resolve import dependencies
@@ -50,7 +51,8 @@ def plan_tree(
     lowering = Lowering(scope, columns)
     outputs = tuple(output_column(item, lowering) for item in items)
     types = tuple(common_type(list(one.terms.values()), scope) for one in graph.classes)
-    skeleton = TreePlan((), tuple(key_classes), joins, outputs, "")
+    partition = partition_classes(view.join_kind, key_classes)
+    skeleton = TreePlan((), tuple(key_classes), joins, outputs, "", partition=partition)
     above = _residuals(skeleton, predicates, graph, types, scope)
     residuals = [[lowering.lower_condition(node) for node in nodes] for nodes in above]
     windows = read_windows(scope, columns)
@@ -75,7 +77,7 @@ def plan_tree(
         skeleton,
         inputs=inputs,
         joins=joins,
-        fingerprint=tree_fingerprint(inputs, tuple(key_classes), joins, outputs, windows),
+        fingerprint=tree_fingerprint(inputs, tuple(key_classes), joins, outputs, windows, partition),
         key_labels=tuple(tuple(label(node) for node in one.terms.values()) for one in graph.classes),
         key_types=types,
         windows=windows,

@@ -71,6 +71,9 @@ class Epoch:
     """Moves that were through with this epoch."""
     placement: tuple[int, ...] | None = None
     """The processor of each group, if it changed with this epoch."""
+    lineage_one_in: int = 1
+    lineage_error: float = 0.0
+    """Of a sampled lineage: the standard error of a typical group's count, as a share of it."""
 
 
 def read_epochs(path: Path) -> tuple[Epoch, ...]:
@@ -106,6 +109,8 @@ def _epoch(entry: Mapping[str, Any]) -> Epoch:
         swaps=tuple(_swap(one) for one in entry.get("swaps", ())),
         relocations=len(entry.get("relocation", {}).get("switched", ())),
         placement=None if entry.get("placement") is None else tuple(entry["placement"]),
+        lineage_one_in=int(entry.get("lineage", {}).get("one_in", 1)),
+        lineage_error=float(entry.get("lineage", {}).get("error", 0.0)),
     )
 
 

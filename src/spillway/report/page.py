@@ -67,6 +67,9 @@ def _facts(totals: Totals) -> Iterable[tuple[str, str]]:
     if totals.late_rows or totals.expired_rows:
         yield "late rows", f"{totals.late_rows:,}"
         yield "expired rows", f"{totals.expired_rows:,}"
+    if totals.lineage_one_in > 1:
+        error = f"standard error {totals.lineage_error:.1%} of a group's count"
+        yield "lineage", f"one row in {totals.lineage_one_in:,}, {error}"
 
 
 def _events(epochs: Sequence[Epoch], time: RunningTime) -> str:

@@ -27,6 +27,8 @@ class Totals:
     budget_bytes: int | None
     """Of one processor, as it was last."""
     resident_bytes_peak: tuple[int, ...]
+    lineage_one_in: int = 1
+    lineage_error: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,4 +56,6 @@ def totals(epochs: Sequence[Epoch], time: RunningTime) -> Totals:
         expired_rows=sum(epoch.expired_rows for epoch in epochs),
         budget_bytes=epochs[-1].budget_bytes,
         resident_bytes_peak=tuple(peak[processor] for processor in sorted(peak)),
+        lineage_one_in=epochs[-1].lineage_one_in,
+        lineage_error=epochs[-1].lineage_error,
     )

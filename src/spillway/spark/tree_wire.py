@@ -9,11 +9,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from spillway.plan.keys import common_key_type, hash_is_exact
+from spillway.plan.partitioning import Grid
 from spillway.plan.tree_layout import KeyHash, KeyValue, LeafColumn, Symbol, leaf_symbols
 from spillway.plan.tree_plan import Leaf, TreePlan
 from spillway.spark.typed_input import TypedInput, normal_key, typed_input
 from spillway.spark.wire_slots import assigned_slots, shared_slots, wired
-from spillway.state.exchange import folded_sql
+from spillway.state.exchange import folded_sql, hash_in_group_sql
+from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN
 from spillway.state.tree_binding import bind_tree, symbol_name
 from spillway.state.tree_operator import TreeOperator
@@ -25,8 +27,10 @@ def bind_tree_plan(
     """The stream, the operator, the Spark types of each leaf's columns, and those of the key classes."""
     typed = [typed_input(one, sources[one.source]) for one in plan.inputs]
     kinds = _class_types(plan, typed)
-    exact = [hash_is_exact([kinds[one] for one in join.classes]) for join in plan.joins]
-    keyed = [_leaf(plan, number, one, kinds, exact) for number, one in enumerate(typed)]
+    exact = [
+        not plan.partition and hash_is_exact([kinds[one] for one in join.classes]) for join in plan.joins
+    ]
+    keyed = [_leaf(plan, number, one, kinds, exact, groups) for number, one in enumerate(typed)]
     slots = shared_slots([fields for _, fields in keyed])
     assigned = [assigned_slots(fields, slots) for _, fields in keyed]
     stream = None
@@ -59,7 +63,7 @@ def _class_types(plan: TreePlan, typed: list[TypedInput]) -> tuple[str, ...]:
 
 
 def _leaf(
-    plan: TreePlan, number: int, one: TypedInput, kinds: tuple[str, ...], exact: list[bool]
+    plan: TreePlan, number: int, one: TypedInput, kinds: tuple[str, ...], exact: list[bool], groups: int
 ) -> tuple[DataFrame, tuple[StructField, ...]]:
     """Rows that have all their keys, with the hash of their join's key and the columns that joins keep."""
     classes = plan.key_classes[number]
@@ -74,9 +78,28 @@ def _leaf(
     hashes = [f"xxhash64({keys[key_class]})" for key_class in own.classes]
     symbols = leaf_symbols(plan, exact, number)
     columns = [_column(symbol, one, keys).alias(symbol_name(symbol)) for symbol in symbols]
-    frame = frame.select(F.expr(folded_sql(hashes)).alias(HASH_WIRE_COLUMN), *columns)
+    hashed = folded_sql(hashes)
+    if plan.partition:
+        frame, group = _copied(frame, Grid.of(plan.partition, groups), keys)
+        hashed = hash_in_group_sql(group, groups, hashed)
+    frame = frame.select(F.expr(hashed).alias(HASH_WIRE_COLUMN), *columns)
     fields = {field.name: field for field in frame.schema.fields}
     return frame, tuple(_field(symbol, fields[symbol_name(symbol)]) for symbol in symbols)
+
+
+def _copied(frame: DataFrame, grid: Grid, keys: Mapping[int, str]) -> tuple[DataFrame, str]:
+    """Each row once for each group that it belongs to, and that group as an expression."""
+    parts = []
+    for key_class, share, weight in zip(grid.classes, grid.shares, grid.weights, strict=True):
+        if key_class in keys:
+            coordinate = GROUP_SQL.format(hash=f"xxhash64({keys[key_class]})", groups=share)
+            parts.append(f"{coordinate} * {weight}L")
+        elif share > 1:
+            offset = f"p{key_class}"
+            offsets = F.expr(f"explode(sequence(0L, {(share - 1) * weight}L, {weight}L))")
+            frame = frame.select("*", offsets.alias(offset))
+            parts.append(offset)
+    return frame, " + ".join(parts) or "0L"
 
 
 def _column(symbol: Symbol, one: TypedInput, keys: Mapping[int, str]) -> Column:

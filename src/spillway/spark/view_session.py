@@ -167,7 +167,11 @@ class Session:
                     processors=config.processors,
                     groups=config.groups,
                     tier=opened.tier.path,
-                    limits=Limits(rows=config.epoch_rows, results=config.epoch_results),
+                    limits=Limits(
+                        rows=config.epoch_rows,
+                        results=config.epoch_results,
+                        lineage_one_in=config.lineage_one_in,
+                    ),
                     budget=None if config.memory_bytes is None else Budget(config.memory_bytes),
                     own_budgets=tuple(Budget(size) for size in config.memory_each),
                     spill=config.spill or default_spill(tree=isinstance(operator, TreeOperator)),

@@ -21,6 +21,7 @@ from spillway.state.exchange import ExchangeWriter, Outlet
 from spillway.state.expiry import Expiry
 from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Held, Intake
+from spillway.state.lineage import LineageCounter
 from spillway.state.memory_tier import MemoryTier, sibling_bytes
 from spillway.state.operator import JoinOperator, Operator
 from spillway.state.orders import NO_BOUND, Orders, Report
@@ -72,6 +73,7 @@ class Attempt(Generic[OperatorT]):
     seconds: dict[str, float] = field(default_factory=dict)
     held_rows: dict[int, Int64Array] = field(default_factory=dict)
     """Per join below, rows that became state here, by the group that they came through."""
+    held_counters: dict[int, LineageCounter] = field(default_factory=dict)
     held_row_bytes: dict[int, np.typing.NDArray[np.float64]] = field(default_factory=dict)
 
     def _prepare(self) -> None:
@@ -80,6 +82,7 @@ class Attempt(Generic[OperatorT]):
         self.storage = Storage(orders.state)
         self.tier = MemoryTier(orders.tier, operator.groups)
         self.writer = self._results()
+        self.held_counters = self._lineage_counters()
         self.others_bytes = sibling_bytes(orders.tier) if orders.shared_tier else 0
         self.group_rows = np.zeros(operator.groups, dtype=np.int64)
         self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
@@ -99,7 +102,15 @@ class Attempt(Generic[OperatorT]):
         if self.outlet is not None:
             assert isinstance(operator, JoinOperator)
             return ExchangeWriter(operator, self.outlet, self._name("out"))
-        return ResultWriter(operator, orders.staging, self._name("parquet"), orders.result_compression)
+        counters = self._lineage_counters()
+        compression = orders.result_compression
+        return ResultWriter(operator, orders.staging, self._name("parquet"), compression, counters)
+
+    def _lineage_counters(self) -> dict[int, LineageCounter]:
+        """One for each join below."""
+        operator, one_in = self.operator, self.orders.limits.lineage_one_in
+        lineage = operator.lineage if isinstance(operator, JoinOperator) else ()
+        return {join: LineageCounter(operator.groups, one_in, self.orders.sequence) for join, _ in lineage}
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
         """The report of an epoch that took in input."""
@@ -237,8 +248,7 @@ class Attempt(Generic[OperatorT]):
         self.group_rows += counts
         self.group_bytes += counts * (rows.nbytes / rows.rows)
         for join, ref in lineage_of(self.operator, number):
-            groups = rows.columns.column(ref.column).to_numpy()
-            held = np.bincount(groups, minlength=self.operator.groups)
+            held = self.held_counters[join].count(rows.columns.column(ref.column).to_numpy())
             none = np.zeros(self.operator.groups)
             size = held * (rows.nbytes / rows.rows)
             self.held_rows[join] = self.held_rows.get(join, none.astype(np.int64)) + held

@@ -42,6 +42,17 @@ def folded_sql(hashes: Sequence[str]) -> str:
     return " ^ ".join(parts)
 
 
+def hash_in_group(group_hashes: Int64Array, key_hashes: Int64Array) -> Int64Array:
+    """Hashes of the group of the first and, within it, of the key of the second. See `hash_in_group_sql`."""
+    return group_hashes >> 32 << 32 | (key_hashes >> 32) & 0xFFFFFFFF
+
+
+def hash_in_group_sql(group: str, groups: int, key_hash: str) -> str:
+    """The same in Spark SQL, with the smallest hash of a group for the first."""
+    start = f"(({group}) * {1 << 32}L + {groups - 1}L) div {groups}L - {1 << 31}L"
+    return f"(shiftleft({start}, 32) | shiftrightunsigned({key_hash}, 32))"
+
+
 @dataclass(frozen=True, slots=True)
 class Outlet:
     """Where the results of a join go: to its parent's groups, which are placed on processors."""
@@ -109,6 +120,8 @@ class ExchangeWriter:
         arrays = output_arrays(len(hashes), outputs, self._operator.result_schema, columns)
         parts = self._emission.hashes
         above = folded([part.to_numpy() for part in arrays[:parts]])
+        if self._emission.keeps_group:
+            above = hash_in_group(hashes, above)
         tags = pa.array(np.full(len(hashes), self._emission.input, dtype=np.int8))
         batch = pa.RecordBatch.from_arrays(
             [tags, pa.array(above), *arrays[parts:], pa.array(own.astype(np.uint16))],

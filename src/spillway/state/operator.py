@@ -57,6 +57,8 @@ class Emission:
     input: int
     hashes: int
     """How many of the first outputs make up the hash of a row there."""
+    keeps_group: bool = False
+    """A row has the same group there as here, whatever its key is."""
 
 
 @dataclass(frozen=True, slots=True)

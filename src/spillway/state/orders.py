@@ -36,6 +36,8 @@ class Limits:
     """When the images take more than this, what is left of the input is parked as pending."""
     pending_bytes: int = 16 << 20
     """Size of one pending file, which is collected in memory."""
+    lineage_one_in: int = 1
+    """Of how many rows one is counted for the lineage of a tree; 1: all are."""
 
 
 @dataclass(frozen=True, slots=True)

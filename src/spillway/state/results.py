@@ -4,7 +4,7 @@ The file is opened at the first result and lies under an attempt-specific name i
 nobody sees it before its epoch is committed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from spillway.plan.evaluate import Columns, evaluate
 from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.group import Int64Array, group_of
+from spillway.state.lineage import LineageCounter
 from spillway.state.operator import JoinOperator, Operator
 from spillway.state.probe import Chunk, verify
 from spillway.state.storage import Storage
@@ -36,7 +37,14 @@ class Writer(Protocol):
 
 
 class ResultWriter:
-    def __init__(self, operator: Operator, staging: str | None, name: str, compression: str) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        staging: str | None,
+        name: str,
+        compression: str,
+        counters: Mapping[int, LineageCounter],
+    ) -> None:
         self._operator = operator
         self._storage = None if staging is None else Storage(staging)
         self._name = name
@@ -49,6 +57,7 @@ class ResultWriter:
         self.lineage_results: dict[int, Int64Array] = {
             join: np.zeros(operator.groups, dtype=np.int64) for join, _ in self._lineage
         }
+        self._counters = counters
 
     def write_rows(self, hashes: Int64Array, outputs: Sequence[Expression], columns: Columns) -> None:
         """Write the outputs for some rows, whose columns `columns` gives; hashes count them by group."""
@@ -56,8 +65,7 @@ class ResultWriter:
         groups = group_of(hashes, self._operator.groups)
         self.group_results += np.bincount(groups, minlength=self._operator.groups)
         for join, ref in self._lineage:
-            counts = np.bincount(columns(ref).to_numpy(), minlength=self._operator.groups)
-            self.lineage_results[join] += counts
+            self.lineage_results[join] += self._counters[join].count(columns(ref).to_numpy())
         if self._storage is not None:
             schema = self._operator.result_schema
             arrays = output_arrays(len(hashes), outputs, schema, columns)

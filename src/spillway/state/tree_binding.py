@@ -7,6 +7,7 @@ import pyarrow as pa
 from spillway.errors import ViewError
 from spillway.plan.evaluate import result_type
 from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.partitioning import Grid
 from spillway.plan.tree_layout import (
     GroupNumber,
     InputLayout,
@@ -41,7 +42,11 @@ def bind_tree(
         for position, child in enumerate(join.children):
             if isinstance(child, Leaf):
                 tags[child.number] = (number, position)
-    return TreeOperator(joins, tuple(tags[leaf] for leaf in range(len(plan.inputs))))
+    counted = None
+    if plan.partition:
+        grid = Grid.of(plan.partition, groups)
+        counted = tuple(grid.first_copies(classes) for classes in plan.key_classes)
+    return TreeOperator(joins, tuple(tags[leaf] for leaf in range(len(plan.inputs))), counted)
 
 
 def symbol_name(symbol: Symbol) -> str:
@@ -84,7 +89,7 @@ def _join(
     else:
         position = plan.joins[parent].children.index(Below(number))
         above = layouts[parent].inputs[position]
-        emission = Emission(parent, position, len(above.hashes))
+        emission = Emission(parent, position, len(above.hashes), keeps_group=bool(plan.partition))
         passed = (*above.hashes, *above.columns[:-1])
         schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
     if one.residual is not None and not pa.types.is_boolean(_type(one.residual, type_of)):

@@ -27,6 +27,8 @@ class TreeOperator:
     """Children before their parents; the last is the root."""
     tags: tuple[tuple[int, int], ...]
     """Per input of the view, by its tag on the wire: the join that takes it in, and as which input."""
+    counted: tuple[GroupSet, ...] | None = None
+    """Per input, the groups in which a row of it counts as arrived: it may have copies. None: no row has."""
 
     @property
     def join_groups(self) -> int:

@@ -19,6 +19,7 @@ from spillway.errors import StateError
 from spillway.model.group_set import members
 from spillway.state.attempt import Place
 from spillway.state.exchange import DIRECTORY, Outlet, ParcelWriter, read_parcels
+from spillway.state.group import flags, group_of
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
 from spillway.state.orders import Orders, Report
@@ -186,6 +187,8 @@ class _Arrived:
         tags = step.tree.tags
         self._join_of = np.array([join for join, _ in tags], dtype=np.int64)
         self._input_of = np.array([number for _, number in tags], dtype=np.int8)
+        counted, groups = step.tree.counted, step.tree.join_groups
+        self._counted = None if counted is None else np.array([flags(mask, groups) for mask in counted])
 
     def rows_of(self, join: int) -> Iterator[pa.RecordBatch]:
         """The rows of one join; while the first is asked for, those of the others are put aside."""
@@ -210,8 +213,8 @@ class _Arrived:
 
     def _sorted_out(self, join: int) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
-            self._rows += batch.num_rows
             tags = batch.column(TAG_COLUMN).to_numpy()
+            self._rows += self._arrived(batch, tags)
             owners = self._join_of[tags]
             for other in np.unique(owners):
                 if other != join:
@@ -223,6 +226,13 @@ class _Arrived:
         for writer in self._writers.values():
             writer.close()
         self._ended = True
+
+    def _arrived(self, batch: pa.RecordBatch, tags: np.typing.NDArray[np.int8]) -> int:
+        """How many rows a batch has, of copies the first ones only."""
+        if self._counted is None:
+            return int(batch.num_rows)
+        groups = group_of(batch.column(HASH_WIRE_COLUMN).to_numpy(), self._tree.join_groups)
+        return int(self._counted[tags, groups].sum())
 
     def _piece(
         self,
