@@ -20,10 +20,12 @@ from spillway.workload.group_key import partition_of
 from spillway.workload.tree_join import VIEW, TreeJoin
 
 
-def outcome(label: str, runtime: int, cleanup: int) -> Outcome:
+def outcome(
+    label: str, runtime: int, cleanup: int, groups: tuple[int, ...] = (1, 1, 301), spilled: int = 4_000_000
+) -> Outcome:
     return Outcome(
-        Variant(label, label), runtime, cleanup, 0, 1.0, 2.0, 3, 4_000_000, 9_000_000,
-        ((0.0, 0.0),), ((0.0, 0.0),), spilled_groups=(1, 1, 301),
+        Variant(label, label), runtime, cleanup, 0, 1.0, 2.0, 3, spilled, 9_000_000,
+        ((0.0, 0.0),), ((0.0, 0.0),), spilled_groups=groups,
     )  # fmt: skip
 
 
@@ -41,6 +43,34 @@ def test_ratios_are_of_averages_over_seeds() -> None:
 def test_a_wrong_number_of_results_is_no_figure() -> None:
     with pytest.raises(StateError, match="seed 0"):
         compare_strategies(tree_experiment("7.13"), [[outcome(PENALTY, 1, 1)]], [3])
+
+
+@pytest.mark.parametrize(
+    ("groups", "spilled", "words"),
+    [
+        (
+            (1, 1, 301),
+            4_000_000,
+            "both ended nearly the same groups (spilled groups by join 67%/33%",
+        ),
+        ((2, 3, 4, 302), 4_000_000, "67%/33% against 75%/25%, 0% of the groups the same, 4 MB against 4 MB"),
+        ((2, 3, 4, 5), 3_000_000, "had to spill more, groups above, which the groups kept below had filled"),
+        ((2, 3, 4, 5), 4_000_000, "kept groups of the lowest join, and results ended at the joins above"),
+        ((302, 303), 4_000_000, "ended groups of the lowest join, through which all results come"),
+    ],
+)
+def test_what_is_not_as_expected_is_explained(groups: tuple[int, ...], spilled: int, words: str) -> None:
+    made = [outcome(PENALTY, 120, 80), outcome(LOCAL, 100, 100, groups, spilled)]
+    figures = compare_strategies(tree_experiment("7.13"), [made], [200])
+    (line,) = figures["reasons"]
+    assert line.startswith("global-output-penalty over local-output is 1.20, not 1.3")
+    assert words in line
+    assert tree_lines(figures)[-1] == line
+
+
+def test_what_is_as_expected_needs_no_reason() -> None:
+    made = [outcome(PENALTY, 140, 60), outcome(LOCAL, 100, 100)]
+    assert compare_strategies(tree_experiment("7.13"), [made], [200])["reasons"] == []
 
 
 def test_an_unknown_figure_is_refused() -> None:
