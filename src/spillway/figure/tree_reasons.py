@@ -1,4 +1,4 @@
-"""Why a strategy for trees is not as far ahead of another as expected, from what the journals say of spills."""
+"""Why a strategy for trees is not as far ahead of another as expected, from what journals say of spills."""
 
 from collections import Counter
 from collections.abc import Sequence
