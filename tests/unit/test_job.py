@@ -51,6 +51,13 @@ def test_a_whole_job(tmp_path: Path) -> None:
     assert job.spark == {"spark.master": "local[2,4]", "spark.ui.enabled": "false"}
 
 
+def test_how_joins_are_run(tmp_path: Path) -> None:
+    text = JOB.replace("[sources.a]", 'tree = [["a", "b"], "c"]\njoin = "replicate"\n[sources.a]')
+    job = read_job(write(tmp_path, text.replace("groups = 64", "groups = 64\nlineage_one_in = 16")))
+    assert (job.view.tree, job.view.join_kind) == ((("a", "b"), "c"), "replicate")
+    assert job.run.lineage_one_in == 16
+
+
 def test_what_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "view.sql").write_text("SELECT 1")
     job = read_job(
@@ -65,6 +72,12 @@ def test_what_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (
+            "[view]",
+            '[view]\njoin = "broadcast"',
+            r"\[view\] join: there is no 'broadcast'; use one of tree, ",
+        ),
+        ("groups = 64", "lineage_one_in = 0", r"\[run\] lineage_one_in = 0: must be at least 1"),
         ("[view]", "[veiw]", r"unknown key veiw in the job file; did you mean view\?"),
         ("processors = 3", "procesors = 3", r"unknown key procesors in \[run\]; did you mean processors\?"),
         ("schema =", "shape =", r"unknown key shape in \[sources\.a\]; "),
