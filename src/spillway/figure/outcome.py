@@ -41,6 +41,8 @@ class Outcome:
     """All groups that were spilled, as often as they were."""
     memory_each: tuple[Points, ...] = ()
     """`memory` of each processor."""
+    complete: bool = True
+    """False: stopped before its clean-up was done."""
 
     @property
     def results_total(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -20,13 +21,16 @@ from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, VIEW
 def run_tree_experiment(
     session: Session, experiment: TreeExperiment, seeds: int, directory: Path, note: Callable[[str], None]
 ) -> tuple[list[list[Outcome]], list[int]]:
-    """The outcomes by seed and variant, and how many results each seed's view has, as DuckDB counts them."""
+    """The outcomes by seed and variant, and how many results each seed's view has, as DuckDB counts them.
+
+    The first seed is run to the end, the others until their input is: what they show is before clean-up.
+    """
     small = replace(
         experiment, rows=2 * experiment.groups, tuple_range=6 * experiment.groups, epochs=2,
         memory_bytes=MINIMUM_BYTES,
     )  # fmt: skip
     small.workload(0).write(directory / "warm-up-data", small.epochs)
-    _run(session, small, small.variants[0], directory / "warm-up-data", directory / "warm-up")
+    _run(session, small, small.variants[0], directory / "warm-up-data", directory / "warm-up", clean=True)
     found, expected = [], []
     for seed in range(seeds):
         data = directory / f"data-{seed}"
@@ -34,11 +38,12 @@ def run_tree_experiment(
         expected.append(_count(data))
         outcomes = []
         for variant in experiment.variants:
-            made = _run(session, experiment, variant, data, directory / f"{seed}-{variant.label}")
+            place, clean = directory / f"{seed}-{variant.label}", seed == 0
+            made = _run(session, experiment, variant, data, place, clean=clean)
+            rest = f", {made.cleanup_results:,} in clean-up in {made.cleanup_seconds:.1f} s" if clean else ""
             note(
                 f"seed {seed}, {variant.label}: {made.runtime_results:,} results at run time in "
-                f"{made.runtime_seconds:.1f} s, {made.cleanup_results:,} in clean-up in "
-                f"{made.cleanup_seconds:.1f} s, {made.spills} spills"
+                f"{made.runtime_seconds:.1f} s{rest}, {made.spills} spills"
             )
             outcomes.append(made)
         found.append(outcomes)
@@ -46,9 +51,24 @@ def run_tree_experiment(
 
 
 def _run(
-    session: Session, experiment: TreeExperiment, variant: Variant, data: Path, directory: Path
+    session: Session,
+    experiment: TreeExperiment,
+    variant: Variant,
+    data: Path,
+    directory: Path,
+    *,
+    clean: bool,
 ) -> Outcome:
+    """One run; without `clean` it stops when nothing but clean-up is left."""
     options = {"maxFilesPerTrigger": "1"}
+    left = experiment.rows * len(STREAMS)
+
+    def note(entry: dict[str, Any]) -> None:
+        nonlocal left
+        left -= entry["input_rows"]
+        if not clean and not left and entry["kind"] == "cleanup":
+            query.request_stop()
+
     query = session.run(
         VIEW,
         {name: SourceSpec(name, "parquet", str(data / name), SCHEMA_SQL, options) for name in STREAMS},
@@ -60,9 +80,11 @@ def _run(
         memory_bytes=experiment.memory_bytes,
         spill=variant.spill,
         spill_share=variant.spill_share,
+        listener=note,
     )
     query.awaitTermination()
-    return tree_outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+    made = tree_outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+    return replace(made, complete=clean)
 
 
 def _count(data: Path) -> int:

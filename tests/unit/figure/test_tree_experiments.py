@@ -1,5 +1,7 @@
 """The figures of trees: the workload keeps its ratios, and the comparison its words."""
 
+from dataclasses import replace
+
 import duckdb
 import numpy as np
 import pytest
@@ -71,6 +73,15 @@ def test_what_is_not_as_expected_is_explained(groups: tuple[int, ...], spilled: 
 def test_what_is_as_expected_needs_no_reason() -> None:
     made = [outcome(PENALTY, 140, 60), outcome(LOCAL, 100, 100)]
     assert compare_strategies(tree_experiment("7.13"), [made], [200])["reasons"] == []
+
+
+def test_a_run_that_was_stopped_has_fewer_results_and_no_clean_up() -> None:
+    whole = [outcome(PENALTY, 140, 60), outcome(LOCAL, 100, 100)]
+    cut = [replace(one, complete=False, cleanup_seconds=0.1) for one in whole]
+    figures = compare_strategies(tree_experiment("7.13"), [whole, cut], [200, 220])
+    assert figures["cleanup_seconds"] == {PENALTY: 2.0, LOCAL: 2.0}
+    with pytest.raises(StateError, match="seed 1"):
+        compare_strategies(tree_experiment("7.13"), [whole, cut], [200, 190])
 
 
 def test_an_unknown_figure_is_refused() -> None:
