@@ -30,7 +30,7 @@ def join(
 @bench.command()
 def tree(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 10,
     engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(ENGINES),
     limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
