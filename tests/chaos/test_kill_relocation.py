@@ -73,12 +73,14 @@ def test_a_killed_move_changes_nothing(
     monkeypatch.setenv("MOVES", "1")
     lives = drivers(alternating_streams, "delta", MASTER, processors=3, distribution=[4, 1, 1])
     job = lives.job
-    first = lives.start("nowhere", "0")
+    armed = job.root / "armed"
+    monkeypatch.setenv("ARMED", str(armed))
+    first = lives.start("committed", "switch:2")
     first.wait_epochs(2)
     kill_executor_of_a_move(first, "sender")
     kill_executor_of_a_move(first, "receiver")
-    first.kill_group()
-    doomed = lives.start("committed", "switch:2").wait_doomed()
+    armed.touch()
+    doomed = first.wait_doomed()
     assert job.committed() == doomed + 1
     summary = lives.start("nowhere", "0").wait()
     assert summary["exit"] == 0

@@ -16,8 +16,8 @@ import pytest
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts four JVMs in a minute
 
 MASTER = "local-cluster[3,1,1024]"
-UNDISTURBED_EPOCHS = 11
-SETTLED_EPOCHS = 3
+UNDISTURBED_EPOCHS = 5
+SETTLED_EPOCHS = 2
 
 
 def executors(epoch: dict[str, Any]) -> list[str]:
@@ -56,7 +56,6 @@ def test_processors_stay_and_executors_may_die(drivers: Any, streams: Path) -> N
     assert [move for pair in pairwise(undisturbed) for move in moved(*pair, killed)] == []
     assert sorted(Counter(executors(undisturbed[0])).values()) == [2, 2, 2]
     kill_executor(first, 0, killed)
-    kill_executor(first, 5, killed)
     first.kill_group()  # also the executors, which are in the driver's group on this master
 
     second = lives.start()
@@ -64,6 +63,6 @@ def test_processors_stay_and_executors_may_die(drivers: Any, streams: Path) -> N
     kill_executor(second, 1, killed)
     summary = second.wait()
     assert summary["exit"] == 0, second.tail()
-    assert len(killed) == 3
+    assert len(killed) == 2
     assert job.difference() == (0, 0)
     second.await_empty_session()
