@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,8 @@ def live(life: dict[str, Any]) -> None:
     with Journal(root / "state" / FILE_NAME) as journal:
         storage = Storage(str(root / "state"))
         engine = Engine(config, view.operator, "q", storage, SinkCommitter(sink, "q"), journal)
-        epoch: Any = LocalCluster(view.operator)
-        writer: Any = lambda on_batch: Files(root / "streams", view.wire, on_batch)  # noqa: E731
+        epoch: Any = LocalCluster(view.operator)  # has what the query needs of a Spark epoch, as `Files` has
+        writer: Any = partial(Files, root / "streams", view.wire)
         query = Query("q", engine, writer, epoch, sink.close, budget_is_hard=True, clean_at_end=True)
         query.awaitTermination()
     counters = engine.manifest.counters
