@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.spillway-setup
 TEST_ARGS ?=
+# Test files are shared out among so many processes, each with a Spark session of its own; 0: all in one.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast check format bench lock clean
@@ -28,10 +31,10 @@ demo: setup          ## stock prices, volumes and reviews, joined live
 	$(BIN)/spillway demo
 
 test: setup          ## the whole suite
-	$(BIN)/python -m pytest $(TEST_ARGS)
+	$(PYTEST) $(TEST_ARGS)
 
 test-fast: setup     ## everything that needs no Spark
-	$(BIN)/python -m pytest $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim tests/maintain)
+	$(PYTEST) $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim tests/maintain)
 
 check: setup         ## lint, format, types, layers
 	$(BIN)/ruff check .

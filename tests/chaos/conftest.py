@@ -29,7 +29,7 @@ from spillway.manager.tier_directory import choose_directory
 from spillway.state.document import read_document
 from spillway.state.storage import Storage
 
-FILES, ROWS = 22, 1_000
+FILES, ROWS = 14, 500
 SQL = "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, c.p AS p FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
 DOOMED = Path(__file__).parent / "doomed_driver.py"
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -119,8 +119,8 @@ class JobDirectory:
     def _database(self) -> duckdb.DuckDBPyConnection:
         """The streams as views, and the right answer as a table."""
         database = duckdb.connect()
-        for name in "abc":
-            database.execute(f"CREATE VIEW {name} AS SELECT * FROM '{self.streams}/{name}/*.parquet'")
+        for path in self.streams.iterdir():
+            database.execute(f"CREATE VIEW {path.name} AS SELECT * FROM '{path}/*.parquet'")
         database.execute(f"CREATE TABLE expected AS {self.sql}")
         return database
 
@@ -271,3 +271,8 @@ def drivers(tmp_path: Path) -> Iterator[Callable[..., Drivers]]:
 @pytest.fixture
 def make_stream() -> Callable[..., None]:
     return write_stream
+
+
+@pytest.fixture
+def job_directory() -> type[JobDirectory]:
+    return JobDirectory

@@ -1,13 +1,4 @@
-"""`spillway run` that kills its own process group at a named place of one epoch's commit.
-
-    staged      the tasks have written all files; the manifest does not know the epoch
-    committed   the manifest has the epoch; the sink does not
-    sunk        the sink has it; the journal does not
-
-The epoch is a sequence number, or the n-th of its kind in this life: `spill:1` is the first that begins with
-a spill, `cleanup:2` the second that cleans up, `cleanup-1:1` the first that cleans up a join of level 1 of a
-tree, `turn:1` the first in which suspended groups come back,
-`load:1` the first in which groups are loaded elsewhere, `switch:1` the first in which they are there.
+"""`spillway run` that kills its own process group at a named place of one epoch's commit: see `doom`.
 
 With MOVES in the environment some groups are told to move whenever no others are on the move. The place
 `nowhere` lets the driver live.
@@ -16,114 +7,15 @@ Usage: doomed_driver.py PLACE EPOCH JOB.toml --json
 """
 
 import os
-import signal
 import sys
-from collections.abc import Callable
-from typing import Any
+
+from doom import arm, force_moves
 
 from spillway.cli import main
-from spillway.manager.change import Change
-from spillway.manager.controller import Controller
-from spillway.manager.journal import Journal
-from spillway.manager.ordering import OrderMaker
-from spillway.model.group_set import group_set, members, placed_on
-from spillway.spark.sinks.committer import SinkCommitter
-from spillway.state.manifest import Manifest
-from spillway.state.manifest_log import ManifestLog
-from spillway.state.orders import Orders
-from spillway.state.tree_operator import TreeOperator
-
-
-def die(sequence: int) -> None:
-    sys.stderr.write(f"\ndoomed in epoch {sequence}\n")
-    sys.stderr.flush()
-    os.killpg(os.getpgid(0), signal.SIGKILL)
-
-
-class Doom:
-    """Knows the sequence number of the doomed epoch, as soon as its orders are made."""
-
-    def __init__(self, epoch: str) -> None:
-        self.kind, _, number = epoch.rpartition(":")
-        self.left = int(number) if self.kind else 0
-        self.sequence = -1 if self.kind else int(number)
-
-    def see(self, orders: Orders, change: Change, levels: set[int]) -> None:
-        """Count the epoch if it is of the doomed kind; `levels` are those of a tree that it cleans up."""
-        kinds = {f"cleanup-{level}": True for level in levels} | {
-            "cleanup": orders.clean,
-            "spill": bool(change.spills),
-            "turn": any(swap.resumed for swap in change.swaps),
-            "load": bool(change.step.loads),
-            "switch": bool(change.step.switched),
-        }
-        if kinds.get(self.kind, False):
-            self.left -= 1
-            if self.left == 0:
-                self.sequence = orders.sequence
-
-
-def watch_orders(doom: Doom) -> None:
-    make: Callable[..., list[Orders]] = OrderMaker.orders
-
-    def orders(self: Any, manifest: Manifest, change: Change, *rest: Any, **named: Any) -> list[Orders]:
-        made = make(self, manifest, change, *rest, **named)
-        tree = self.operator if isinstance(self.operator, TreeOperator) else None
-        levels = set() if tree is None else {tree.levels[join] for join in tree.joins_of(made[0].cleaned)}
-        doom.see(made[0], change, levels)
-        return made
-
-    OrderMaker.orders = orders  # type: ignore[method-assign]
-
-
-def force_moves() -> None:
-    """Before an epoch, send some groups of one processor to the next one, in turn."""
-    decide: Callable[..., Change] = Controller.decide
-
-    def moving(self: Any, manifest: Manifest, **named: Any) -> Change:
-        if not self.relocation.table:
-            count = manifest.processor_count
-            sender = manifest.sequence % count
-            mine = list(members(placed_on(manifest.placement, sender)))
-            self.move(manifest, group_set(mine[:: max(1, len(mine) // 5)][:-1]), (sender + 1) % count)
-        return decide(self, manifest, **named)
-
-    Controller.decide = moving  # type: ignore[method-assign]
-
-
-def arm(place: str, doom: Doom) -> None:
-    commit, commit_files, append = ManifestLog.commit, SinkCommitter.commit_files, Journal.append
-
-    def staged(self: Any, manifest: Any, record: Any) -> Any:
-        if record.sequence == doom.sequence:
-            die(doom.sequence)
-        return commit(self, manifest, record)
-
-    def committed(self: Any, sequence: int, files: Any) -> None:
-        if sequence == doom.sequence:
-            die(doom.sequence)
-        commit_files(self, sequence, files)
-
-    def sunk(self: Any, entry: dict[str, Any]) -> None:
-        if entry["sequence"] == doom.sequence:
-            die(doom.sequence)
-        append(self, entry)
-
-    if place == "staged":
-        ManifestLog.commit = staged  # type: ignore[method-assign]
-    elif place == "committed":
-        SinkCommitter.commit_files = committed  # type: ignore[method-assign]
-    elif place == "sunk":
-        Journal.append = sunk  # type: ignore[method-assign]
-    elif place != "nowhere":
-        raise SystemExit(f"unknown place {place}")
-
 
 if __name__ == "__main__":
     _, where, when, *rest = sys.argv
-    doomed = Doom(when)
-    watch_orders(doomed)
-    arm(where, doomed)
+    arm(where, when)
     if os.environ.get("MOVES"):
         force_moves()
     sys.argv = ["spillway", "run", *rest]

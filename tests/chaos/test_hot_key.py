@@ -24,13 +24,10 @@ RESULTS = 50_000_000
 
 
 @pytest.fixture
-def hot_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Callable[[int, int], Path]:
-    def make(rows: int, files: int) -> Path:
-        for name in "abc":
-            make_stream(tmp_path / "hot" / name, np.full(rows, 7), files)
-        return tmp_path / "hot"
-
-    return make
+def hot_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Path:
+    for name in "abc":
+        make_stream(tmp_path / "hot" / name, np.full(1_000, 7), 1)
+    return tmp_path / "hot"
 
 
 def results(job: Any) -> int:
@@ -55,8 +52,8 @@ def watch(driver: Any, until: Callable[[], bool], timeout_seconds: float = 150.0
     return peak
 
 
-def test_a_billion_results_stream_out_in_bounded_memory(drivers: Any, hot_streams: Any) -> None:
-    lives = drivers(hot_streams(1_000, 1), "count")
+def test_a_billion_results_stream_out_in_bounded_memory(drivers: Any, hot_streams: Path) -> None:
+    lives = drivers(hot_streams, "count")
     job = lives.job
 
     first = lives.start()
@@ -77,29 +74,9 @@ def test_a_billion_results_stream_out_in_bounded_memory(drivers: Any, hot_stream
     # While it runs, nobody else may open its checkpoint; and once a newer token is there, it cannot commit.
     with pytest.raises(CheckpointError, match=f"in use by process {second.process.pid}"):
         Checkpoint(str(job.checkpoint), Identity("", "", (), 64))
-    refused = lives.start().wait()
-    assert (refused["exit"], refused["kind"]) == (1, "CheckpointError")
-    assert "in use by process" in refused["error"]
     ManifestLog(Storage(str(job.checkpoint)))
     fenced_at = job.committed()
     fenced = second.wait()
     assert (fenced["exit"], fenced["kind"]) == (1, "CheckpointError")
     assert f"process {os.getpid()}" in fenced["error"]
     assert job.committed() <= fenced_at + 1  # at most the one that was past the check
-
-
-def test_a_stopped_hot_key_repeats_nothing(drivers: Any, hot_streams: Any) -> None:
-    lives = drivers(hot_streams(60, 2), "parquet", epoch_results=8_000)
-    job = lives.job
-    for epochs in (6, 14):
-        driver = lives.start()
-        driver.wait_epochs(epochs)
-        if epochs == 6:
-            driver.kill_group()
-        else:
-            driver.process.send_signal(signal.SIGTERM)
-            assert driver.wait()["exit"] == 0
-        assert len(job.epochs()) < 27
-    summary = lives.start().wait()
-    assert (summary["exit"], summary["results_runtime"], summary["pending_rows"]) == (0, 60**3, 0)
-    assert job.difference() == (0, 0)

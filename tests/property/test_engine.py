@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
@@ -133,6 +133,7 @@ def test_every_history_gives_the_join_by_definition(
     check_in(quick_directory, history)
 
 
+@settings(max_examples=max(1, settings().max_examples // 2))
 @given(histories(moving=True))
 def test_moves_between_processors_change_no_result(
     quick_directory: Callable[[], Path], history: dict[str, Any]
