@@ -46,7 +46,7 @@ class Maintenance:
             used = {home.server for home in self._job.sources.values()}
             for name, spec in self._job.servers.items():
                 if name in used:
-                    self.servers[name] = self._open(spec)
+                    self.servers[name] = self._open(name, spec)
                     stack.callback(self.servers[name].close)
             catalog = {
                 name: self.servers[home.server].columns(home.table)
@@ -104,9 +104,9 @@ class Maintenance:
         self.store.save_note("cost model", json.dumps(model.document()))
         return model
 
-    def _open(self, spec: ServerSpec) -> Server:
+    def _open(self, name: str, spec: ServerSpec) -> Server:
         if spec.kind != SPARK:
-            return open_server(spec)
+            return open_server(spec, name)
         if self._open_tables is None:
             raise JobError('kind = "spark" needs a Spark session; run the job by `spillway maintain`')
         return self._open_tables(spec)
@@ -119,12 +119,18 @@ class Maintenance:
         self._stack.close()
 
 
-def open_server(spec: ServerSpec) -> Server:
-    """The server of a specification."""
+def open_server(spec: ServerSpec, name: str = "") -> Server:
+    """The server of a specification, as the job calls it."""
     if spec.kind == "postgresql":
         from spillway.maintain.sources.postgres import PostgresServer  # its client library, only where needed
 
-        return PostgresServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
+        return PostgresServer(
+            spec.place,
+            cooperative=spec.cooperative,
+            sub_batch=spec.sub_batch,
+            feed=spec.feed,
+            name=name,
+        )
     if spec.kind == "sqlite":
         return SqliteServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
     if spec.kind == "duckdb":

@@ -98,6 +98,7 @@ class ViewManager:
         self._executor = Executor(definition, algebra)
         self._pool = ThreadPoolExecutor(max(1, len(servers)), "spillway-maintain")
         self._loaded: Loaded | None = None
+        self._opened = False
         self._relations = tuple(
             Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
         )
@@ -105,14 +106,24 @@ class ViewManager:
     def open(self) -> StoredState:
         """Record changes at all servers and load the view, unless that has happened before."""
         state = self._store.state()
-        if state is not None:
+        if state is not None and self._opened:
             return state
         for name, nodes in self._by_server().items():
-            self._servers[name].install(self._tables(nodes), self._store.reader)
-        self._reload(0)
+            server, tables = self._servers[name], self._tables(nodes)
+            (server.install if state is None else server.resume)(tables, self._store.reader)
+        if state is None:
+            self._reload(0)
+        self._opened = True
         stored = self._store.state()
         assert stored is not None
         return stored
+
+    def forget(self) -> None:
+        """Tell all servers that no changes are needed any more; the next `open` loads the view again."""
+        self._store.forget()
+        for name, nodes in self._by_server().items():
+            self._servers[name].forget(self._tables(nodes), self._store.reader)
+        self._opened = False
 
     def round(self) -> RoundReport | None:
         """Bring the view to the sources' present state; None when nothing has changed."""
