@@ -133,9 +133,7 @@ def test_commits_that_become_visible_in_another_order(
         writer.execute("SELECT pg_reload_conf()")
         slow.join(30)
     late = server.changes([TABLE], again.vector)
-    assert bag(late.deltas[0]) == Counter({(None, 100, None): 1}), (
-        "the slot went past a commit"
-    )
+    assert bag(late.deltas[0]) == Counter({(None, 100, None): 1}), "the slot went past a commit"
 
 
 def test_the_slot_moves_when_the_reader_has_committed(
