@@ -59,13 +59,15 @@ def _opened(job: MaintainJob, stack: ExitStack) -> Maintenance:
     """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
     if not job.needs_spark:
         return Maintenance(job)
-    from spillway.spark.maintain.spark_algebra import SparkAlgebra  # Spark, only where it is needed
+    from spillway.spark.maintain.compute_load import ComputeLoad  # Spark, only where it is needed
+    from spillway.spark.maintain.spark_algebra import SparkAlgebra
     from spillway.spark.maintain.spark_server import SparkServer
     from spillway.spark.view_session import Session
 
     spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
-    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra)
+    load = ComputeLoad(spark, job.spark_rows)
+    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra, load)
 
 
 def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:

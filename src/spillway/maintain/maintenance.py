@@ -18,7 +18,7 @@ from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.sources.server import Server
 from spillway.maintain.sources.sqlite import SqliteServer
-from spillway.maintain.view_manager import Choose, RoundReport, ViewManager
+from spillway.maintain.view_manager import Choose, Load, RoundReport, ViewManager
 from spillway.maintain.view_store import ViewStore
 
 OpenTables = Callable[[ServerSpec], Server]
@@ -29,12 +29,16 @@ class Maintenance:
     """Use as a context manager; everything it opened is closed at its end."""
 
     def __init__(
-        self, job: MaintainJob, open_tables: OpenTables | None = None, algebra: Algebra | None = None
+        self,
+        job: MaintainJob,
+        open_tables: OpenTables | None = None,
+        algebra: Algebra | None = None,
+        load: Load | None = None,
     ) -> None:
         self._job = job
         self._open_tables = open_tables
         self._choice: CostChoice | None = None
-        self._algebra = algebra
+        self._algebra, self._load = algebra, load
         self._stack = ExitStack()
         self.servers: dict[str, Server] = {}
         self.definition: ViewDefinition
@@ -66,6 +70,7 @@ class Maintenance:
                 self.store,
                 choose_by_name("batch", self.definition.graph),
                 algebra=self._algebra,
+                load=self._load,
             )
             stack.callback(self.manager.close)
             self._stack = stack.pop_all()

@@ -30,6 +30,8 @@ SAMPLE_ROWS = 5_000
 RECOMPUTE = "recompute"
 """The strategy of loading all sources and replacing the stored view."""
 
+Load = Callable[[ViewDefinition, Sequence[pa.Table]], pa.Table | None]
+"""Signed rows of all inputs, in wide columns, to the rows of the view; None: joined in this process."""
 Choose = Callable[[Sequence[int]], MaintenancePlan | None]
 """Rows of each input's delta to the plan of a round; None: recompute."""
 
@@ -88,6 +90,7 @@ class ViewManager:
         choose: Choose,
         clock: Callable[[], float] = time.monotonic,
         algebra: Algebra | None = None,
+        load: Load | None = None,
     ) -> None:
         self._definition = definition
         self._homes = tuple(homes)
@@ -95,6 +98,7 @@ class ViewManager:
         self._store = store
         self.choose = choose
         self._clock = clock
+        self._load = load
         self._executor = Executor(definition, algebra)
         self._pool = ThreadPoolExecutor(max(1, len(servers)), "spillway-maintain")
         self._loaded: Loaded | None = None
@@ -197,12 +201,14 @@ class ViewManager:
         return self._loaded
 
     def _reload(self, number: int) -> int:
-        rows, vectors = self._joined(None)
+        rows, vectors = self._joined(None, self._load)
         size = self._store.replace(rows, vectors, number)
         self._confirm(vectors)
         return size
 
-    def _joined(self, at: Mapping[str, str] | None) -> tuple[pa.Table, dict[str, str]]:
+    def _joined(
+        self, at: Mapping[str, str] | None, load: Load | None = None
+    ) -> tuple[pa.Table, dict[str, str]]:
         """The rows of the view over complete sources, and the vectors that they stand for."""
         began = self._clock()
         cuts = {
@@ -212,7 +218,12 @@ class ViewManager:
             for name, nodes in self._by_server().items()
         }
         tables = self._deltas(cuts)
-        rows = recompute(self._definition, self._executor, tables)
+        rows = None
+        if load is not None:
+            kept = [self._executor.kept(node, table) for node, table in enumerate(tables)]
+            rows = load(self._definition, kept)
+        if rows is None:
+            rows = recompute(self._definition, self._executor, tables)
         samples = [
             self._executor.filtered(node, table.take(_spread(table.num_rows)))
             for node, table in enumerate(tables)

@@ -79,6 +79,11 @@ class DuckDbServer:
         """Triggers record changes whoever reads them."""
 
     def forget(self, tables: Sequence[str], reader: str) -> None:
+        known = self._connection.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spillway_readers'"
+        ).fetchall()
+        if not known[0][0]:
+            return
         with self._transaction():
             for table in tables:
                 self._connection.execute(

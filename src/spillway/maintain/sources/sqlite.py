@@ -64,6 +64,11 @@ class SqliteServer:
         """Triggers record changes whoever reads them."""
 
     def forget(self, tables: Sequence[str], reader: str) -> None:
+        known = self._connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'spillway_readers'"
+        ).fetchall()
+        if not known[0][0]:
+            return
         with self._transaction("BEGIN IMMEDIATE"):
             for table in tables:
                 self._connection.execute(
