@@ -142,6 +142,8 @@ class DecodedChanges:
 
     def _values(self, cells: _Cells, column: Column) -> pa.Array:
         """The texts of a column as values of its type."""
+        if (cells.kinds == _UNCHANGED).any():
+            raise SourceError(f"the log of the PostgreSQL server lacks a value of column {column.name}")
         offsets = np.concatenate(([0], np.cumsum(cells.lengths)))
         gather = np.repeat(cells.starts - offsets[:-1], cells.lengths) + np.arange(offsets[-1])
         valid = np.packbits(cells.kinds != _NULL, bitorder="little")
@@ -156,9 +158,11 @@ class DecodedChanges:
         ids = self._number(self._starts[described] + 1, 4)
         changes = np.flatnonzero(np.isin(self._kinds, np.frombuffer(b"IUD", np.uint8)))
         relations = self._number(self._starts[changes] + 1, 4)
-        for number in np.unique(ids):
+        for number in np.unique(np.concatenate((ids, relations))):
             own, mine = described[ids == number], changes[relations == number]
             latest = np.searchsorted(own, mine) - 1
+            if (latest < 0).any():
+                raise SourceError("the log of the PostgreSQL server does not describe a table it changes")
             for place, message in enumerate(own):
                 name, columns = self._described(int(self._starts[message]))
                 yield _Era(name, columns, mine[latest == place])
