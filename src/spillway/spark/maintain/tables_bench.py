@@ -85,8 +85,8 @@ def bench_tables(
             for count in updates:
                 reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in strategies}
                 for _ in range(repeats):  # in turns, because every round adds files
-                    for strategy, found in reports.items():
-                        found.append(round_of(strategy, count))
+                    for strategy in chance.permutation(strategies):
+                        reports[str(strategy)].append(round_of(str(strategy), count))
                 results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
                 for strategy, summary in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {summary}")
