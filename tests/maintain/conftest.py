@@ -17,6 +17,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 
+from spillway.bench.maintain_data import restart_with
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
@@ -28,7 +29,6 @@ from spillway.maintain.sources.sqlite import SqliteServer
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import Choose, Home, ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.plan.schema import Column
 from spillway.view import View
 
 COLUMNS = ("a", "b", "c")
@@ -167,14 +167,10 @@ class Interfering:
 
     def __init__(self, server: Server, writer: Writer, tables: list[str], chance: random.Random) -> None:
         self.inner, self.writer, self.tables, self.chance = server, writer, tables, chance
+        self.columns, self.install, self.resume = server.columns, server.install, server.resume
+        self.forget, self.confirm, self.close = server.forget, server.confirm, server.close
         self.at_cut: dict[str, list[Row]] = {}
         self.calm = False
-
-    def columns(self, table: str) -> tuple[Column, ...]:
-        return self.inner.columns(table)
-
-    def install(self, tables: Sequence[str], reader: str) -> None:
-        self.inner.install(tables, reader)
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         cut = self.inner.load(relations, at)
@@ -192,12 +188,6 @@ class Interfering:
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         self.disturb()
         return self.inner.ask(relation, key_sets, vector)
-
-    def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
-        self.inner.confirm(tables, reader, vector)
-
-    def close(self) -> None:
-        self.inner.close()
 
     def disturb(self) -> None:
         if not self.calm:
@@ -234,7 +224,7 @@ def bag(rows: Sequence[Row]) -> Bag:
 
 @pytest.fixture(scope="session")
 def postgres_control() -> Iterator[Callable[[int], Any]]:
-    """Real PostgreSQL servers by number, started when they are first asked for.
+    """Real PostgreSQL servers by number, started when they are first asked for; from 10 on they decode logs.
 
     Not below pytest's own directory: a server that root starts runs as another user, and every start of
     pytest closes that directory to others.
@@ -249,6 +239,8 @@ def postgres_control() -> Iterator[Callable[[int], Any]]:
                 started[number] = pgserver.get_server(
                     tempfile.mkdtemp(prefix="spillway-pg-"), cleanup_mode="delete"
                 )
+            if number >= 10:
+                restart_with(started[number], wal_level="logical", max_replication_slots="500")
         return started[number]
 
     yield control
@@ -274,10 +266,11 @@ def open_server(tmp_path: Path, postgres_dsn: Callable[[int], str]) -> Iterator[
         name = f"d{uuid4().hex[:12]}"
         server: Server
         writer: Writer
-        if kind == "postgresql":
-            with psycopg.connect(postgres_dsn(0), autocommit=True) as connection:
+        if kind.startswith("postgresql"):
+            home = postgres_dsn(10 if kind.endswith("log") else 0)
+            with psycopg.connect(home, autocommit=True) as connection:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-            dsn = postgres_dsn(0).replace("/postgres?", f"/{name}?")
+            dsn = home.replace("/postgres?", f"/{name}?")
             server, writer = PostgresServer(dsn, cooperative=cooperative, sub_batch=2), PostgresWriter(dsn)
         elif kind == "sqlite":
             path = tmp_path / f"{name}.sqlite"

@@ -10,7 +10,7 @@ from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.strategies import STRATEGIES, plan_round
 from spillway.maintain.view_manager import RECOMPUTE, Choose
 
-KINDS = ("postgresql", "sqlite", "duckdb", "delta", "mixed")
+KINDS = ("postgresql", "sqlite", "duckdb", "delta", "postgresql log", "mixed")
 SHAPES = ("chain", "star", "cyclic")
 LARGEST = {"greedy": 4, "sequential": 5}
 """Greedy grouping multiplies what has no edge; sequential maintenance asks once per update."""
@@ -52,7 +52,7 @@ def test_the_view_is_right_after_every_round(
     inputs = min(max(inputs, 3 if shape == "cyclic" else 2), LARGEST.get(strategy, 8))
     chance = random.Random(f"{kind} {strategy}")
     one = world(
-        KINDS[:4] if kind == "mixed" else [kind, kind],
+        KINDS[:5] if kind == "mixed" else [kind, kind],
         edges(shape, inputs, chance),
         inputs,
         choose=by_name(strategy),

@@ -177,10 +177,14 @@ class Chain:
 
 
 @pytest.mark.timeout(120)
-def test_several_writers_with_long_and_short_transactions(postgres_dsn: Any, tmp_path: Path) -> None:
-    chain = Chain([postgres_dsn(1), postgres_dsn(0)], tmp_path / "view.duckdb")
+@pytest.mark.parametrize(("number", "feed"), [(1, "triggers"), (11, "logical")])
+def test_several_writers_with_long_and_short_transactions(
+    postgres_dsn: Any, tmp_path: Path, number: int, feed: str
+) -> None:
+    chain = Chain([postgres_dsn(number), postgres_dsn(0)], tmp_path / "view.duckdb")
     try:
         chain.manager.open()
+        assert [server.feed for server in chain.servers.values()] == [feed, "triggers"]
         stop = threading.Event()
         writers = [threading.Thread(target=chain.write_until, args=(stop, seed)) for seed in range(3)]
         for writer in writers:
@@ -202,6 +206,7 @@ def test_several_writers_with_long_and_short_transactions(postgres_dsn: Any, tmp
 
 
 def drop(chain: Chain) -> None:
+    chain.manager.forget()
     chain.close()
     for home in chain.homes:
         with psycopg.connect(chain.dsn(home)) as connection:
@@ -210,11 +215,12 @@ def drop(chain: Chain) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [1, 11], ids=["triggers", "log"])
 @pytest.mark.parametrize("place", ["changes", "first ask", "second ask", "last ask", "confirm"])
 def test_a_postgresql_server_killed_and_restarted_in_a_round(
-    postgres_dsn: Any, postgres_control: Any, tmp_path: Path, place: str
+    postgres_dsn: Any, postgres_control: Any, tmp_path: Path, place: str, number: int
 ) -> None:
-    chain = Chain([postgres_dsn(1), postgres_dsn(0)], tmp_path / "view.duckdb")
+    chain = Chain([postgres_dsn(number), postgres_dsn(0)], tmp_path / "view.duckdb")
     try:
         chain.manager.open()
         for home in chain.homes:
@@ -231,7 +237,7 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
         def doomed(*words: Any) -> Any:
             calls.append(1)
             if len(calls) == at_call:
-                pid = postgres_control(1).get_pid()
+                pid = postgres_control(number).get_pid()
                 os.kill(pid, signal.SIGQUIT)  # at once, as in a crash; the next start recovers
                 restarted.append(threading.Thread(target=restart))
                 restarted[0].start()
@@ -239,7 +245,7 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
 
         def restart() -> None:
             time.sleep(0.3)
-            postgres_control(1).ensure_postgres_running()
+            postgres_control(number).ensure_postgres_running()
 
         setattr(chain.servers["s0"], method, doomed)
         report = chain.manager.round()

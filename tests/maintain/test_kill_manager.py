@@ -41,13 +41,13 @@ strategy = "conditional"
 """
 
 
-@pytest.fixture
-def dsns(postgres_dsn: Any) -> Iterator[list[str]]:
-    name = f"d{uuid4().hex[:12]}"
-    for number in range(2):
+@pytest.fixture(params=[0, 10], ids=["triggers", "log"])
+def dsns(postgres_dsn: Any, request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    name, numbers = f"d{uuid4().hex[:12]}", (request.param, request.param + 1)
+    for number in numbers:
         with psycopg.connect(postgres_dsn(number), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
-    yield [postgres_dsn(number).replace("/postgres?", f"/{name}?") for number in range(2)]
+    yield [postgres_dsn(number).replace("/postgres?", f"/{name}?") for number in numbers]
 
 
 def write_until(stop: threading.Event, dsn: str, tables: str, seed: int) -> None:

@@ -116,6 +116,30 @@ def test_an_aggregated_view(shop: Path, call: Call) -> None:
     assert json.loads(call("maintain", shop / "job.toml", "--verify", "--json")[1])["verified"] is True
 
 
+def test_forgetting_removes_what_was_recorded_and_the_next_run_loads_again(shop: Path, call: Call) -> None:
+    assert call("maintain", shop / "job.toml", "--forget")[0] == 0, "there is nothing yet"
+    call("maintain", shop / "job.toml", "--json")
+    code, _, said = call("maintain", shop / "job.toml", "--forget")
+    assert (code, "loads the view again" in said) == (0, True)
+    with sqlite3.connect(shop / "shop.sqlite") as connection:
+        names = "SELECT name FROM sqlite_master WHERE name LIKE 'spillway%'"
+        assert [name for (name,) in connection.execute(names)] == ["spillway_readers"]
+        connection.execute("DELETE FROM orders WHERE id = 2")
+    connection.close()
+    with duckdb.connect(str(shop / "base.duckdb")) as base:
+        base.execute("UPDATE prices SET price = 4 WHERE item = 'pen'")
+        names = "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'spillway%'"
+        assert base.execute(names).fetchall() == [("spillway_readers",)]
+    assert result(shop) == [(1, "ann", 6, 1), (2, "bob", 5, 1)], "what was stored can still be read"
+    assert call("maintain", shop / "job.toml", "--json")[0] == 0
+    assert result(shop) == [(1, "ann", 8, 1)]
+    with sqlite3.connect(shop / "shop.sqlite") as connection:
+        connection.execute("UPDATE orders SET n = 1 WHERE id = 3")
+    connection.close()
+    call("maintain", shop / "job.toml", "--json")
+    assert result(shop) == [(1, "ann", 8, 1), (3, "ann", 5, 1)], "changes are recorded again"
+
+
 def test_verify_finds_a_view_that_is_wrong(shop: Path, call: Call) -> None:
     call("maintain", shop / "job.toml", "--json")
     with duckdb.connect(str(shop / "view.duckdb")) as store:
@@ -130,6 +154,7 @@ def test_verify_finds_a_view_that_is_wrong(shop: Path, call: Call) -> None:
     [
         ('store = "view.duckdb"', 'store = "view.duckdb"\nstrategy = "clever"', "must be one of auto"),
         ('kind = "sqlite"', 'kind = "oracle"', "must be one of postgresql"),
+        ('kind = "sqlite"', 'kind = "sqlite"\nfeed = "logical"', "only for postgresql"),
         ('server = "base"', 'server = "none"', "there is no [servers.none]"),
         ('path = "shop.sqlite"', 'path = "none.sqlite"', "does not exist"),
         ('table = "customer"', 'table = "customers"', "has no table customers"),

@@ -25,13 +25,13 @@ from spillway.plan.schema import Column
 from spillway.view import View
 
 
-@pytest.fixture
-def dsn(postgres_dsn: Any) -> Iterator[str]:
-    """A database of its own on the first server."""
-    name = f"d{uuid4().hex[:12]}"
-    with psycopg.connect(postgres_dsn(0), autocommit=True) as connection:
+@pytest.fixture(params=[0, 10], ids=["triggers", "log"])
+def dsn(postgres_dsn: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database of its own on a server; changes come from triggers or from the log."""
+    name, home = f"d{uuid4().hex[:12]}", postgres_dsn(request.param)
+    with psycopg.connect(home, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    yield postgres_dsn(0).replace("/postgres?", f"/{name}?")
+    yield home.replace("/postgres?", f"/{name}?")
 
 
 PAIR = Relation("pair", (Column("a", "bigint"), Column("b", "bigint")))
@@ -82,10 +82,11 @@ def test_an_answer_that_waits_for_a_truncate_knows_of_it(dsn: str, what: str) ->
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [2, 12], ids=["triggers", "log"])
 def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
-    postgres_dsn: Any, postgres_control: Any, tmp_path: Path
+    postgres_dsn: Any, postgres_control: Any, tmp_path: Path, number: int
 ) -> None:
-    dsn = postgres_dsn(2)
+    dsn = postgres_dsn(number)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")  # asynchronous commits stay in memory
         connection.execute("ALTER SYSTEM SET synchronous_commit = 'off'")
@@ -104,19 +105,19 @@ def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
         lambda sizes: plan_round("conditional", definition.graph, sizes),
     )
     manager.open()
-    for number in range(3):
+    for row in range(3):
         with psycopg.connect(dsn) as connection:
-            connection.execute("INSERT INTO l VALUES (%s, %s)", [number, number])
-            connection.execute("INSERT INTO r VALUES (%s, %s)", [number, -number])
+            connection.execute("INSERT INTO l VALUES (%s, %s)", [row, row])
+            connection.execute("INSERT INTO r VALUES (%s, %s)", [row, -row])
         assert manager.round() is not None
-        os.kill(postgres_control(2).get_pid(), signal.SIGQUIT)
+        os.kill(postgres_control(number).get_pid(), signal.SIGQUIT)
         time.sleep(0.2)
-        postgres_control(2).ensure_postgres_running()
+        postgres_control(number).ensure_postgres_running()
         with psycopg.connect(dsn) as connection:
             expected = connection.execute("SELECT l.b, r.b, 1 FROM l JOIN r ON l.a = r.a").fetchall()
         stored = [tuple(row.values()) for row in store.rows().to_pylist()]
         assert sorted(stored) == sorted(expected)
-        assert len(stored) == number + 1
+        assert len(stored) == row + 1
     assert manager.verify() == 0
     manager.close()
     store.close()

@@ -16,7 +16,7 @@ FEW = settings(
     max_examples=max(1, settings().max_examples // 20),  # an example makes databases: more than a second
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-KINDS = ("postgresql", "sqlite", "duckdb")
+KINDS = ("postgresql", "postgresql log", "sqlite", "duckdb")
 PAIRS = ("aa", "ab", "ba", "bb", "cc", "aa bb")
 
 

@@ -22,7 +22,8 @@ from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.plan import MaintenancePlan
-from spillway.maintain.sources.postgres import INLINE_KEYS, PostgresServer
+from spillway.maintain.sources.postgres import PostgresServer
+from spillway.maintain.sources.postgres_session import INLINE_KEYS
 from spillway.maintain.sources.server import Relation
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import Home, RoundReport, ViewManager

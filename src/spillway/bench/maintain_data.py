@@ -47,18 +47,19 @@ def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 servers.append(cast("Any", pgserver).get_server(root / f"pg{number}", cleanup_mode="stop"))
-            _give_memory(servers[-1])
+            restart_with(servers[-1], shared_buffers=_SHARED_BUFFERS)  # holds its relations
         yield [str(server.get_uri()) for server in servers]
     finally:
         for server in servers:
             server.cleanup()
 
 
-def _give_memory(server: Any) -> None:
-    """Restart a server with a buffer that holds its relations, as an installed one would have."""
+def restart_with(server: Any, **settings: str) -> None:
+    """Restart an embedded server with other settings, as an installed one would have."""
     pid = server.get_pid()
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute(f"ALTER SYSTEM SET shared_buffers = '{_SHARED_BUFFERS}'")
+        for name, value in settings.items():
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
     os.kill(pid, signal.SIGINT)
     deadline = time.monotonic() + _RESTART_SECONDS
     while _runs(pid) and time.monotonic() < deadline:

@@ -30,12 +30,22 @@ def maintain(
         bool, typer.Option("--explain", help="Show the plan for some updates per source, and run nothing.")
     ] = False,
     updates: Annotated[int, typer.Option(help="With --explain: updates of each source.", min=0)] = 100,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget", help="Let the sources record no more changes for this view, and run nothing."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Maintain a stored view over databases that go on changing: one round, or round after round."""
     parsed = read_maintain_job(job)
     with ExitStack() as stack:
         maintenance = stack.enter_context(_opened(parsed, stack))
+        if forget:
+            maintenance.manager.forget()
+            say(f"the sources keep no changes for {parsed.store}; the next run loads the view again")
+            return
         maintenance.start()
         if explain:
             _explain(maintenance, parsed, updates, json)
@@ -49,13 +59,15 @@ def _opened(job: MaintainJob, stack: ExitStack) -> Maintenance:
     """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
     if not job.needs_spark:
         return Maintenance(job)
-    from spillway.spark.maintain.spark_algebra import SparkAlgebra  # Spark, only where it is needed
+    from spillway.spark.maintain.compute_load import ComputeLoad  # Spark, only where it is needed
+    from spillway.spark.maintain.spark_algebra import SparkAlgebra
     from spillway.spark.maintain.spark_server import SparkServer
     from spillway.spark.view_session import Session
 
     spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
-    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra)
+    load = ComputeLoad(spark, job.spark_rows)
+    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra, load)
 
 
 def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:

@@ -19,6 +19,7 @@ from spillway.errors import JobError
 from spillway.job import read_spark, read_view
 from spillway.job_table import known, path_of, read_document, resolve, subtable, text
 from spillway.maintain.choice import AUTO
+from spillway.maintain.sources.server import FEEDS
 from spillway.maintain.strategies import STRATEGIES
 from spillway.maintain.view_manager import RECOMPUTE, Home
 from spillway.view import View
@@ -37,6 +38,8 @@ class ServerSpec:
     cooperative: bool = True
     sub_batch: int | None = None
     """Keys of a composite query; None: found by measurement."""
+    feed: str | None = None
+    """Where changes of a PostgreSQL server come from; None: logical decoding where it is available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def _server(name: str, body: object, base: Path) -> ServerSpec:
     where = f"[servers.{name}]"
     if not isinstance(body, Mapping):
         raise JobError(f"{where} must be a table with kind and dsn or path")
-    known(body, ("kind", "dsn", "path", "cooperative", "sub_batch"), where)
+    known(body, ("kind", "dsn", "path", "cooperative", "sub_batch", "feed"), where)
     if body.get("kind") not in KINDS:
         raise JobError(f"{where} kind = {body.get('kind')!r}: must be one of {', '.join(KINDS)}")
     wanted = "dsn" if body["kind"] == "postgresql" else "path"
@@ -111,7 +114,10 @@ def _server(name: str, body: object, base: Path) -> ServerSpec:
     sub_batch = _whole(body, "sub_batch", 1, where) if "sub_batch" in body else None
     if not isinstance(cooperative, bool):
         raise JobError(f"{where} cooperative = {cooperative!r}: must be true or false")
-    return ServerSpec(body["kind"], place, cooperative, sub_batch)
+    feed = body.get("feed")
+    if "feed" in body and (feed not in FEEDS or wanted != "dsn"):
+        raise JobError(f"{where} feed = {feed!r}: must be one of {', '.join(FEEDS)}, and only for postgresql")
+    return ServerSpec(body["kind"], place, cooperative, sub_batch, feed)
 
 
 def _source(name: str, body: object, servers: Mapping[str, ServerSpec]) -> Home:

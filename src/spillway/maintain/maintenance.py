@@ -18,7 +18,7 @@ from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.sources.server import Server
 from spillway.maintain.sources.sqlite import SqliteServer
-from spillway.maintain.view_manager import Choose, RoundReport, ViewManager
+from spillway.maintain.view_manager import Choose, Load, RoundReport, ViewManager
 from spillway.maintain.view_store import ViewStore
 
 OpenTables = Callable[[ServerSpec], Server]
@@ -29,12 +29,16 @@ class Maintenance:
     """Use as a context manager; everything it opened is closed at its end."""
 
     def __init__(
-        self, job: MaintainJob, open_tables: OpenTables | None = None, algebra: Algebra | None = None
+        self,
+        job: MaintainJob,
+        open_tables: OpenTables | None = None,
+        algebra: Algebra | None = None,
+        load: Load | None = None,
     ) -> None:
         self._job = job
         self._open_tables = open_tables
         self._choice: CostChoice | None = None
-        self._algebra = algebra
+        self._algebra, self._load = algebra, load
         self._stack = ExitStack()
         self.servers: dict[str, Server] = {}
         self.definition: ViewDefinition
@@ -46,7 +50,7 @@ class Maintenance:
             used = {home.server for home in self._job.sources.values()}
             for name, spec in self._job.servers.items():
                 if name in used:
-                    self.servers[name] = self._open(spec)
+                    self.servers[name] = self._open(name, spec)
                     stack.callback(self.servers[name].close)
             catalog = {
                 name: self.servers[home.server].columns(home.table)
@@ -66,6 +70,7 @@ class Maintenance:
                 self.store,
                 choose_by_name("batch", self.definition.graph),
                 algebra=self._algebra,
+                load=self._load,
             )
             stack.callback(self.manager.close)
             self._stack = stack.pop_all()
@@ -104,9 +109,9 @@ class Maintenance:
         self.store.save_note("cost model", json.dumps(model.document()))
         return model
 
-    def _open(self, spec: ServerSpec) -> Server:
+    def _open(self, name: str, spec: ServerSpec) -> Server:
         if spec.kind != SPARK:
-            return open_server(spec)
+            return open_server(spec, name)
         if self._open_tables is None:
             raise JobError('kind = "spark" needs a Spark session; run the job by `spillway maintain`')
         return self._open_tables(spec)
@@ -119,12 +124,18 @@ class Maintenance:
         self._stack.close()
 
 
-def open_server(spec: ServerSpec) -> Server:
-    """The server of a specification."""
+def open_server(spec: ServerSpec, name: str = "") -> Server:
+    """The server of a specification, as the job calls it."""
     if spec.kind == "postgresql":
         from spillway.maintain.sources.postgres import PostgresServer  # its client library, only where needed
 
-        return PostgresServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
+        return PostgresServer(
+            spec.place,
+            cooperative=spec.cooperative,
+            sub_batch=spec.sub_batch,
+            feed=spec.feed,
+            name=name,
+        )
     if spec.kind == "sqlite":
         return SqliteServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
     if spec.kind == "duckdb":

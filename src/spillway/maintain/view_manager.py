@@ -30,6 +30,8 @@ SAMPLE_ROWS = 5_000
 RECOMPUTE = "recompute"
 """The strategy of loading all sources and replacing the stored view."""
 
+Load = Callable[[ViewDefinition, Sequence[pa.Table]], pa.Table | None]
+"""Signed rows of all inputs, in wide columns, to the rows of the view; None: joined in this process."""
 Choose = Callable[[Sequence[int]], MaintenancePlan | None]
 """Rows of each input's delta to the plan of a round; None: recompute."""
 
@@ -88,6 +90,7 @@ class ViewManager:
         choose: Choose,
         clock: Callable[[], float] = time.monotonic,
         algebra: Algebra | None = None,
+        load: Load | None = None,
     ) -> None:
         self._definition = definition
         self._homes = tuple(homes)
@@ -95,9 +98,11 @@ class ViewManager:
         self._store = store
         self.choose = choose
         self._clock = clock
+        self._load = load
         self._executor = Executor(definition, algebra)
         self._pool = ThreadPoolExecutor(max(1, len(servers)), "spillway-maintain")
         self._loaded: Loaded | None = None
+        self._opened = False
         self._relations = tuple(
             Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
         )
@@ -105,14 +110,24 @@ class ViewManager:
     def open(self) -> StoredState:
         """Record changes at all servers and load the view, unless that has happened before."""
         state = self._store.state()
-        if state is not None:
+        if state is not None and self._opened:
             return state
         for name, nodes in self._by_server().items():
-            self._servers[name].install(self._tables(nodes), self._store.reader)
-        self._reload(0)
+            server, tables = self._servers[name], self._tables(nodes)
+            (server.install if state is None else server.resume)(tables, self._store.reader)
+        if state is None:
+            self._reload(0)
+        self._opened = True
         stored = self._store.state()
         assert stored is not None
         return stored
+
+    def forget(self) -> None:
+        """Tell all servers that no changes are needed any more; the next `open` loads the view again."""
+        self._store.forget()
+        for name, nodes in self._by_server().items():
+            self._servers[name].forget(self._tables(nodes), self._store.reader)
+        self._opened = False
 
     def round(self) -> RoundReport | None:
         """Bring the view to the sources' present state; None when nothing has changed."""
@@ -186,12 +201,14 @@ class ViewManager:
         return self._loaded
 
     def _reload(self, number: int) -> int:
-        rows, vectors = self._joined(None)
+        rows, vectors = self._joined(None, self._load)
         size = self._store.replace(rows, vectors, number)
         self._confirm(vectors)
         return size
 
-    def _joined(self, at: Mapping[str, str] | None) -> tuple[pa.Table, dict[str, str]]:
+    def _joined(
+        self, at: Mapping[str, str] | None, load: Load | None = None
+    ) -> tuple[pa.Table, dict[str, str]]:
         """The rows of the view over complete sources, and the vectors that they stand for."""
         began = self._clock()
         cuts = {
@@ -201,7 +218,12 @@ class ViewManager:
             for name, nodes in self._by_server().items()
         }
         tables = self._deltas(cuts)
-        rows = recompute(self._definition, self._executor, tables)
+        rows = None
+        if load is not None:
+            kept = [self._executor.kept(node, table) for node, table in enumerate(tables)]
+            rows = load(self._definition, kept)
+        if rows is None:
+            rows = recompute(self._definition, self._executor, tables)
         samples = [
             self._executor.filtered(node, table.take(_spread(table.num_rows)))
             for node, table in enumerate(tables)

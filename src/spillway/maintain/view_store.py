@@ -68,6 +68,10 @@ class ViewStore:
         reader, number, vectors = self._row()
         return None if vectors is None else StoredState(reader, number, json.loads(vectors))
 
+    def forget(self) -> None:
+        """Rows stay to be read; what they stand for is given up, so they are loaded anew before a round."""
+        self._connection.execute("UPDATE state SET vectors = NULL")
+
     @property
     def reader(self) -> str:
         """The name under which servers keep changes for this store."""

@@ -46,6 +46,12 @@ class DeltaServer:
     def install(self, tables: Sequence[str], reader: str) -> None:
         """Versions are kept by Delta itself."""
 
+    def resume(self, tables: Sequence[str], reader: str) -> None:
+        """Nothing is kept for a reader."""
+
+    def forget(self, tables: Sequence[str], reader: str) -> None:
+        """Nothing is kept for a reader."""
+
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         vector = at or self._vector(relations)
         return Cut(vector, tuple(weighted(self._match(one, None, vector)) for one in relations))

@@ -75,6 +75,30 @@ class DuckDbServer:
                     [reader, table.lower()],
                 )
 
+    def resume(self, tables: Sequence[str], reader: str) -> None:
+        """Triggers record changes whoever reads them."""
+
+    def forget(self, tables: Sequence[str], reader: str) -> None:
+        known = self._connection.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spillway_readers'"
+        ).fetchall()
+        if not known[0][0]:
+            return
+        with self._transaction():
+            for table in tables:
+                self._connection.execute(
+                    f"DELETE FROM {_READERS} WHERE reader = ? AND relation = ?", [reader, table.lower()]
+                )
+                others = self._connection.execute(
+                    f"SELECT count(*) FROM {_READERS} WHERE relation = ?", [table.lower()]
+                ).fetchall()
+                if others[0][0]:
+                    continue
+                for event in ("insert", "delete", "update"):
+                    trigger = _quoted(f"spillway_{event}_{table.lower()}")
+                    self._connection.execute(f"DROP TRIGGER IF EXISTS {trigger} ON {_quoted(table)}")
+                self._connection.execute(f"DROP TABLE IF EXISTS {_changes(table)}")
+
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         with self._transaction():
             vector = self._vector(relations, at or "{}")

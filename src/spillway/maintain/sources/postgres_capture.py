@@ -18,6 +18,7 @@ from spillway.errors import SourceError
 NOTHING = "1:1:"
 """A snapshot that contains no transaction."""
 _LONGEST = 63
+EVENTS = ("insert", "delete", "update", "truncate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,7 @@ def install_table(connection: psycopg.Connection[Any], table: str, reader: str) 
     name = Table.name_of(table)
     if len(f"{name}.truncate".encode()) > _LONGEST:
         raise SourceError(f"the name of table {name} is too long to record its changes; rename it")
-    connection.execute("SELECT pg_advisory_xact_lock(hashtext('spillway'))")
-    connection.execute("CREATE SCHEMA IF NOT EXISTS spillway")
+    lock_capture(connection)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS spillway.readers "
         "(reader text, relation text, vector text NOT NULL, PRIMARY KEY (reader, relation))"
@@ -79,6 +79,43 @@ def install_table(connection: psycopg.Connection[Any], table: str, reader: str) 
     connection.execute(
         "INSERT INTO spillway.readers VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", [reader, name, NOTHING]
     )
+
+
+def check_reader(connection: psycopg.Connection[Any], table: str, reader: str) -> None:
+    """Refuse to go on where changes are no longer kept for `reader`."""
+    name, kept = Table.name_of(table), None
+    if connection.execute("SELECT to_regclass('spillway.readers')").fetchone() != (None,):
+        kept = connection.execute(
+            "SELECT FROM spillway.readers WHERE reader = %s AND relation = %s", [reader, name]
+        ).fetchone()
+    if kept is None:
+        raise SourceError(
+            f"the PostgreSQL server no longer keeps the changes of table {name} for this view; "
+            "delete the view store to load the view again"
+        )
+
+
+def forget_table(connection: psycopg.Connection[Any], table: str, reader: str) -> None:
+    """Keep nothing for `reader` any more; without any reader changes of `table` are no longer recorded."""
+    lock_capture(connection)
+    name = Table.name_of(table)
+    if connection.execute("SELECT to_regclass('spillway.readers')").fetchone() == (None,):
+        return
+    connection.execute("DELETE FROM spillway.readers WHERE reader = %s AND relation = %s", [reader, name])
+    if (
+        connection.execute("SELECT FROM spillway.readers WHERE relation = %s LIMIT 1", [name]).fetchone()
+        is None
+    ):
+        for event in EVENTS:
+            function = sql.Identifier("spillway", f"{name}.{event}")
+            connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}() CASCADE").format(function))
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(change_table(table)))
+
+
+def lock_capture(connection: psycopg.Connection[Any]) -> None:
+    """One at a time may change what is recorded in a database."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtext('spillway'))")
+    connection.execute("CREATE SCHEMA IF NOT EXISTS spillway")
 
 
 def _columns(connection: psycopg.Connection[Any], schema: str, name: str) -> tuple[tuple[str, str], ...]:
@@ -113,22 +150,30 @@ def _create(connection: psycopg.Connection[Any], table: Table) -> None:
         ("update", old + new, "AFTER", "REFERENCING OLD TABLE AS spillway_old NEW TABLE AS spillway_new"),
         ("truncate", gone, "BEFORE", ""),
     ):
-        function = sql.Identifier("spillway", f"{name}.{event}")
-        # The function runs as its owner, so that writers need no rights on the change table.
-        text = sql.SQL("BEGIN {} RETURN NULL; END").format(body).as_string(connection)
-        connection.execute(
-            sql.SQL(
-                "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER "
-                "SET search_path = pg_catalog, pg_temp AS {}"
-            ).format(function, sql.Literal(text))
+        create_trigger(connection, source, f"{name}.{event}", event, f"{when} {event.upper()}", images, body)
+
+
+def create_trigger(
+    connection: psycopg.Connection[Any],
+    source: sql.Identifier,
+    function_name: str,
+    name: str,
+    when: str,
+    images: str,
+    body: sql.Composed,
+) -> None:
+    """A statement trigger `spillway_NAME` of a table, and its function in the schema `spillway`."""
+    function = sql.Identifier("spillway", function_name)
+    # The function runs as its owner, so that writers need no rights on the change table.
+    text = sql.SQL("BEGIN {} RETURN NULL; END").format(body).as_string(connection)
+    connection.execute(
+        sql.SQL(
+            "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER "
+            "SET search_path = pg_catalog, pg_temp AS {}"
+        ).format(function, sql.Literal(text))
+    )
+    connection.execute(
+        sql.SQL("CREATE TRIGGER {} {} ON {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}()").format(
+            sql.Identifier(f"spillway_{name}"), sql.SQL(when), source, sql.SQL(images), function
         )
-        connection.execute(
-            sql.SQL("CREATE TRIGGER {} {} {} ON {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}()").format(
-                sql.Identifier(f"spillway_{event}"),
-                sql.SQL(when),
-                sql.SQL(event.upper()),
-                source,
-                sql.SQL(images),
-                function,
-            )
-        )
+    )

@@ -18,6 +18,10 @@ from spillway.maintain.execute import Answer
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
+LOGICAL, TRIGGERS = "logical", "triggers"
+FEEDS = (LOGICAL, TRIGGERS)
+"""Where the changes of a PostgreSQL server come from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -49,6 +53,12 @@ class Server(Protocol):
 
     def install(self, tables: Sequence[str], reader: str) -> None:
         """Record the changes of `tables` from now on, and keep them until `reader` has confirmed them."""
+
+    def resume(self, tables: Sequence[str], reader: str) -> None:
+        """Go on reading the changes that `install` asked for, maybe in another process."""
+
+    def forget(self, tables: Sequence[str], reader: str) -> None:
+        """`reader` needs no changes any more; what only it needed is removed from the server."""
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         """All rows: as they are now, or as they were at the vector `at`."""

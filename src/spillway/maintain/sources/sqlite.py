@@ -60,6 +60,30 @@ class SqliteServer:
                     f"INSERT OR IGNORE INTO {_READERS} VALUES (?, ?, 0)", [reader, table.lower()]
                 )
 
+    def resume(self, tables: Sequence[str], reader: str) -> None:
+        """Triggers record changes whoever reads them."""
+
+    def forget(self, tables: Sequence[str], reader: str) -> None:
+        known = self._connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'spillway_readers'"
+        ).fetchall()
+        if not known[0][0]:
+            return
+        with self._transaction("BEGIN IMMEDIATE"):
+            for table in tables:
+                self._connection.execute(
+                    f"DELETE FROM {_READERS} WHERE reader = ? AND relation = ?", [reader, table.lower()]
+                )
+                others = self._connection.execute(
+                    f"SELECT count(*) FROM {_READERS} WHERE relation = ?", [table.lower()]
+                ).fetchall()
+                if others[0][0]:
+                    continue
+                for event in ("insert", "delete", "update"):
+                    trigger = _quoted(f"spillway_{event}_{table.lower()}")
+                    self._connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+                self._connection.execute(f"DROP TABLE IF EXISTS {_changes(table)}")
+
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         deltas = []
         with self._transaction():

@@ -41,6 +41,12 @@ class SparkServer:
     def install(self, tables: Sequence[str], reader: str) -> None:
         """Versions are kept by the tables themselves."""
 
+    def resume(self, tables: Sequence[str], reader: str) -> None:
+        """Nothing is kept for a reader."""
+
+    def forget(self, tables: Sequence[str], reader: str) -> None:
+        """Nothing is kept for a reader."""
+
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         vector = at or self._vector(relations)
         rows = [self._collect(self._frame(one, self._files(one, vector)), one) for one in relations]

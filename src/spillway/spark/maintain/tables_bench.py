@@ -83,10 +83,13 @@ def bench_tables(
             round_of(strategies[0], min(updates))  # the first jobs compile their code
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
-                for strategy in strategies:
-                    found = summary_of([round_of(strategy, count) for _ in range(repeats)])
-                    results.setdefault(str(count), {})[strategy] = found
-                    note(f"{count} updates, {strategy}: {found}")
+                reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in strategies}
+                for _ in range(repeats):  # in turns, because every round adds files
+                    for strategy in chance.permutation(strategies):
+                        reports[str(strategy)].append(round_of(str(strategy), count))
+                results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
+                for strategy, summary in results[str(count)].items():
+                    note(f"{count} updates, {strategy}: {summary}")
             wrong = maintenance.manager.verify()
     return {
         "bench": "maintain", "sources": "Delta tables by Spark jobs", "relations": relations, "rows": rows,
