@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from spillway.bench.compute_claims import claims
 from spillway.bench.compute_figures import CHOSEN, ENGINES, QueryRuns, compute_figures
 from spillway.compute_job import SPARK_DEFAULTS
 from spillway.cost_file import read_costs
@@ -62,6 +63,7 @@ def bench_compute(
         "relations": list(relations),
         "scale": scale,
         **compute_figures(runs),
+        "claims": claims(runs),
         "runs": [{**asdict(one), "q_errors": [round(error, 3) for error in one.q_errors]} for one in runs],
     }
 

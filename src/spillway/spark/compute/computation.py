@@ -78,8 +78,8 @@ class Computation:
         self.files = {
             name: found
             for name in used
-            if _is_plain(sources[name])
-            and (found := plain_files(spark.sparkContext, self.sources[name])) is not None
+            if (root := _plain_path(sources[name])) is not None
+            and (found := plain_files(spark.sparkContext, self.sources[name], root)) is not None
         }
         self.sources = {name: frame for name, frame in self.sources.items() if name in used}
         began = time.perf_counter()
@@ -164,9 +164,11 @@ class Computation:
             self._execution.cancel()
 
 
-def _is_plain(one: DataFrame | SourceSpec) -> bool:
-    """Parquet files and nothing else; a DataFrame may be anything."""
-    return isinstance(one, SourceSpec) and one.format.lower() == "parquet" and not (one.options or one.schema)
+def _plain_path(one: DataFrame | SourceSpec) -> str | None:
+    """Where Parquet files and nothing else are; a DataFrame may be anything."""
+    if not isinstance(one, SourceSpec) or one.format.lower() != "parquet" or one.options or one.schema:
+        return None
+    return one.path
 
 
 def table_bytes_peak(outcomes: Sequence[SegmentOutcome]) -> int:
