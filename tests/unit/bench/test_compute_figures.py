@@ -28,6 +28,7 @@ def test_ratios_are_peers_over_chosen() -> None:
     figures = compute_figures(both)
     assert figures["ratio_spark_as_written"] == 2.0  # the geometric mean of 4 and 1
     assert figures["total_ratio_spark_as_written"] == 2.0
+    assert figures["ratio_spark_as_written_with_statistics"] == 0.8165  # of 4 over 3 and 2 over 4
     assert figures["ratio_spark_cbo"] is None
     assert figures["q_error_median"] == 2.0
     assert figures["by_relations"]["8"]["queries"] == 2

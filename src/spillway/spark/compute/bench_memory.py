@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from spillway.bench.compute_claims import BUSHY_PIECES, DEEP_PIECES
 from spillway.bench.compute_figures import ShortMemory
-from spillway.bench.time_limit import within
+from spillway.bench.time_limit import TimeIsOverError, within
 from spillway.compute.cost import CostModel
 from spillway.compute.tree import Segment
 from spillway.compute.trees.choose import choose
@@ -38,11 +38,15 @@ def short_memory(
     seconds, outcomes = _run(spark, computation, short, plan.tree, scratch, limit_seconds)
     known = {plan.tree: seconds}
     shapes: dict[str, float] = {}
+    stopped: list[str] = []
     for name in (DEEP_PIECES, BUSHY_PIECES):
         tree = choose(short, name).tree
-        if tree not in known:
-            known[tree], _ = _run(spark, computation, short, tree, scratch, limit_seconds)
-        shapes[name] = known[tree]
+        try:
+            if tree not in known:
+                known[tree], _ = _run(spark, computation, short, tree, scratch, limit_seconds)
+            shapes[name] = known[tree]
+        except TimeIsOverError:
+            stopped.append(name)
     return ShortMemory(
         memory_bytes=round(memory),
         table_bytes_peak=table_bytes_peak(outcomes),
@@ -51,6 +55,7 @@ def short_memory(
         seconds=seconds,
         tree=plan.algorithm,
         shape_seconds=shapes,
+        stopped_shapes=tuple(stopped),
     )
 
 

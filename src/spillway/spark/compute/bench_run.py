@@ -179,8 +179,16 @@ class ComputeBench:
 def _cpu_seconds() -> float:
     """Of this process and all that it started and that still run: Python, and Spark's JVM."""
     own = psutil.Process()
-    times = [one.cpu_times() for one in (own, *own.children(recursive=True)) if one.is_running()]
-    return float(sum(one.user + one.system for one in times))
+    return sum(_cpu_of(one) for one in (own, *own.children(recursive=True)))
+
+
+def _cpu_of(process: psutil.Process) -> float:
+    """Nothing of a process that has just ended: Spark ends Python workers that it does not need."""
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:

@@ -83,15 +83,16 @@ class Computation:
         }
         self.sources = {name: frame for name, frame in self.sources.items() if name in used}
         began = time.perf_counter()
-        relations = read_relations(self.view, self.sources)
         by_columns = can_join_columns(self.view, self.sources, self.files)
+        relations = [] if by_columns else read_relations(self.view, self.sources)
 
         def collect() -> list[RelationStatistics]:
             if by_columns and self.config.sample >= 1 and _file_bytes(self.files) <= MOST_FILE_BYTES:
                 keys = [name for key in self.view.keys for _, name in key.members]
                 stored = stored_relations(self.view, self.sources, self.files)
                 return column_statistics(stored, [keys] * len(stored))
-            return collect_statistics(self.view, relations, sample=self.config.sample)
+            frames = relations or read_relations(self.view, self.sources)
+            return collect_statistics(self.view, frames, sample=self.config.sample)
 
         self.statistics = cached_statistics(
             self.view, list(self.sources.values()), collect, sample=self.config.sample
