@@ -18,7 +18,7 @@ MESSAGE_LENGTH = 300
 SLOW_SECONDS = 15.0
 """A run that takes longer is not repeated: what disturbs the machine is small beside it."""
 ENOUGH_TURNS = 3
-SHORT_SECONDS, SHORT_TURNS, LONG_TURNS = 1.0, 4, 2
+SHORT_SECONDS, SHORT_TURNS, LONG_TURNS = 1.0, 3, 2
 """Below the first a run is short, and repeated more often: what disturbs the machine is large beside it."""
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def take_turns(
     often: Collection[str] = (),
     seed: int = 0,
 ) -> Turns[T]:
-    """Run every action `repeats` times, in turns, and those of `often` twice as often, or four times once
+    """Run every action `repeats` times, in turns, and those of `often` twice as often, or three times once
     they are known to be short; `failures` are the errors that engines end with, `seed` is of their order."""
     taken: dict[str, list[Turn[T]]] = {name: [] for name in actions}
     unfinished: dict[str, str] = {}

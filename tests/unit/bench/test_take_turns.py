@@ -23,9 +23,9 @@ def test_the_median_and_the_last_answer_count() -> None:
     assert turns.seconds == {"one": 2.0, "same": 2.0}
 
 
-def test_short_ones_have_four_turns_once_they_are_known() -> None:
+def test_short_ones_have_three_turns_once_they_are_known() -> None:
     turns = take_turns({"short": lambda: Turn(0.5, 0.5, None)}, 3, (duckdb.Error,), often=("short",))
-    assert len(turns.all_seconds["short"]) == 2 + 4 + 4
+    assert len(turns.all_seconds["short"]) == 2 + 3 + 3
 
 
 def test_of_two_turns_none_is_left_out() -> None:

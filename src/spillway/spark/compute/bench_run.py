@@ -2,7 +2,7 @@
 
 Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
 all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median of all but the first
-counts; trees, whose differences are small, run two to four times as often. Planning is inside all times: ours
+counts; trees, whose differences are small, run two or three times as often. Planning is inside all times: ours
 is added to the chosen tree's. Shapes that come to the same tree are run once.
 Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
 long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
@@ -39,7 +39,8 @@ from spillway.spark.compute.peer import SparkPeer, noop
 from spillway.workload.multi_join import MultiJoin
 
 REPEATS = 3
-SQL_QUERIES = 3
+LARGE_RELATIONS, LARGE_REPEATS = 24, 2
+SQL_QUERIES = 2
 """Of so many queries of each size trees also run as Spark statements where they could join columns."""
 SHORT_MEMORY_RELATIONS = 32
 """From so many relations on a query also runs with too little memory, as in the dissertation's 3.13."""
@@ -64,8 +65,10 @@ class ComputeBench:
             name: SparkPeer(spark, cbo=name == CBO) for name in (AS_WRITTEN, CBO) if name in engines
         }
 
-    def run(self, query: MultiJoin, repeats: int = REPEATS) -> QueryRuns:
-        """All engines on one query."""
+    def run(self, query: MultiJoin, repeats: int | None = None) -> QueryRuns:
+        """All engines on one query; of many relations, fewer times."""
+        if repeats is None:
+            repeats = REPEATS if len(query.relations) < LARGE_RELATIONS else LARGE_REPEATS
         data = self._scratch / f"query-{len(query.relations)}-{query.seed}"
         query.write(data)
         try:
