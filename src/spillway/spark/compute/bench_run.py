@@ -2,8 +2,8 @@
 
 Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
 all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median of all but the first
-counts; trees, whose differences are small, run two or three times as often. Planning is inside all times: ours
-is added to the chosen tree's. Shapes that come to the same tree are run once.
+counts; trees, whose differences are small, run two or three times as often. Planning is inside all times:
+ours is added to the chosen tree's. Shapes that come to the same tree are run once.
 Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
 long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
 """
