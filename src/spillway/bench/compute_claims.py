@@ -23,7 +23,7 @@ COLUMNS_WHY = (
 SQL_WHY = (
     "There, ten machines redirect every intermediate row over a network. Here relations of this size are "
     "replicated and a right-deep tree redirects nothing. Any tree has one hash table per join, each a job; "
-    "those of a bushy tree's groups have to wait for others, and most of a statement's time is compiling"
+    "those of a bushy tree's groups have to wait for others, and much of a statement's time is compiling"
 )
 MEMORY_WHY = (
     "Pieces are statements here; results are written and read either way, and inside a piece hash tables "
