@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from spillway.bench.compute_claims import claims
 from spillway.bench.compute_figures import CHOSEN, ENGINES, QueryRuns, compute_figures
 from spillway.compute_job import SPARK_DEFAULTS
 from spillway.cost_file import read_costs
@@ -20,7 +21,7 @@ DEFAULT_QUERIES = {24: 3, 32: 3}
 """By number of relations; otherwise `QUERIES`, so that all ends within half an hour on two cores."""
 QUERIES = 8
 WARM_UP_SEEDS = (1001, 1002)
-WARM_UP_RELATIONS = 8
+WARM_UP_RELATIONS, WARM_UP_REPEATS = 8, 2
 
 
 def bench_compute(
@@ -51,7 +52,7 @@ def bench_compute(
             bench = ComputeBench(session.spark, read_costs(), Path(scratch), engines, limit_seconds)
             for seed in WARM_UP_SEEDS:
                 note(f"warming up on a query of {WARM_UP_RELATIONS} relations")
-                note(_line(bench.run(generate_query(WARM_UP_RELATIONS, seed))))
+                note(_line(bench.run(generate_query(WARM_UP_RELATIONS, seed), WARM_UP_REPEATS)))
             for count in relations:
                 for seed in range(queries or DEFAULT_QUERIES.get(count, QUERIES)):
                     runs.append(bench.run(generate_query(count, seed, rows=rows, result_rows=results)))
@@ -62,6 +63,7 @@ def bench_compute(
         "relations": list(relations),
         "scale": scale,
         **compute_figures(runs),
+        "claims": claims(runs),
         "runs": [{**asdict(one), "q_errors": [round(error, 3) for error in one.q_errors]} for one in runs],
     }
 

@@ -1,15 +1,16 @@
 """The figures of `bench compute`, from the runs' times alone. Pure.
 
 Ratios are a peer's seconds over the chosen tree's (above 1: the chosen tree is faster), averaged over queries
-as a geometric mean and as the ratio of all seconds. A figure whose engine is missing is None. An
-engine that did not finish a query has no time in it, and `unfinished` counts those queries.
+as a geometric mean and as the ratio of all seconds. A figure whose engine is missing is None. A peer that
+was stopped counts with the time it had: its ratio is a lower bound then, and named in `lower_bounds`. One
+that failed otherwise has no time in that query; `unfinished` counts both.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log
 from statistics import fmean, median
 from typing import Any
@@ -17,7 +18,11 @@ from typing import Any
 CHOSEN = "chosen"
 AS_WRITTEN, CBO, DUCKDB = "spark-as-written", "spark-cbo", "duckdb"
 TREES = (CHOSEN, "right-deep", "segmented-bushy")
-ENGINES = (*TREES, AS_WRITTEN, CBO, DUCKDB)
+SQL_TREES = tuple(f"{name}-sql" for name in TREES)
+"""The same shapes as Spark statements, whatever the chosen way of running is."""
+ENGINES = (*TREES, *SQL_TREES, AS_WRITTEN, CBO, DUCKDB)
+LEAST_RUNS = 4
+"""Warm runs of one tree from which its noise can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,10 @@ class ShortMemory:
     rows: int
     seconds: float
     tree: str
+    shape_seconds: Mapping[str, float] = field(default_factory=dict)
+    """One run each of the segmented right-deep tree, and of the same with bushy pieces."""
+    stopped_shapes: tuple[str, ...] = ()
+    """Of these, the ones whose time was over."""
 
     @property
     def is_within(self) -> bool:
@@ -55,6 +64,12 @@ class QueryRuns:
     """Processor time, of this process and Spark's."""
     unfinished: Mapping[str, str] = field(default_factory=dict)
     """Engines that failed or were stopped, and why."""
+    stopped: Mapping[str, float] = field(default_factory=dict)
+    """Engines whose time was over, and how long they had."""
+    all_seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Of every run, the first included; planning is not."""
+    columns: bool = True
+    """Whether the trees joined columns; else they were Spark statements."""
     short_memory: ShortMemory | None = None
 
 
@@ -62,16 +77,21 @@ def compute_figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
     """All figures, overall and by number of relations."""
     counts = sorted({one.relations for one in runs})
     by_count = {str(count): _figures([one for one in runs if one.relations == count]) for count in counts}
-    return {**_figures(runs), "by_relations": by_count, "claims": claims(runs)}
+    return {**_figures(runs), "by_relations": by_count}
 
 
 def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
     engines = [name for name in ENGINES if any(name in one.seconds for one in runs)]
     slower = [excess for one in runs if (excess := over_best(one)) is not None]
+    slower_sql = [excess for one in runs if (excess := over_best(one, SQL_TREES)) is not None]
+    noises = [found for one in runs if (found := noise(one)) is not None]
+    peers = {"ratio_spark_as_written": AS_WRITTEN, "ratio_spark_cbo": CBO, "ratio_duckdb": DUCKDB}
     errors = [error for one in runs for error in one.q_errors]
     return {
         "queries": len(runs),
         "unfinished": dict(Counter(name for one in runs for name in one.unfinished)),
+        "stopped": dict(Counter(name for one in runs for name in one.stopped)),
+        "lower_bounds": [key for key, peer in peers.items() if any(peer in one.stopped for one in runs)],
         "seconds": {name: _rounded(_mean(runs, name)) for name in engines},
         "cpu_seconds": {
             name: _rounded(fmean(one.cpu_seconds[name] for one in runs if name in one.cpu_seconds))
@@ -82,6 +102,9 @@ def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
         "first_ratio_spark_cbo": speed_ratio(runs, CBO, first=True),
         "ratio_spark_as_written": speed_ratio(runs, AS_WRITTEN),
         "ratio_spark_cbo": speed_ratio(runs, CBO),
+        "ratio_spark_as_written_with_statistics": speed_ratio(
+            [_with_statistics(one) for one in runs], AS_WRITTEN
+        ),
         "ratio_right_deep": speed_ratio(runs, "right-deep"),
         "ratio_segmented_bushy": speed_ratio(runs, "segmented-bushy"),
         "ratio_duckdb": speed_ratio(runs, DUCKDB),
@@ -90,6 +113,11 @@ def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
         "chosen_over_best_median": _rounded(median(slower)) if slower else None,
         "chosen_over_best_mean": _rounded(fmean(slower)) if slower else None,
         "chosen_over_best_max": _rounded(max(slower)) if slower else None,
+        "same_tree_noise_mean": _rounded(fmean(noises)) if noises else None,
+        "same_tree_noise_max": _rounded(max(noises)) if noises else None,
+        "sql_over_best_mean": _rounded(fmean(slower_sql)) if slower_sql else None,
+        "sql_over_best_max": _rounded(max(slower_sql)) if slower_sql else None,
+        "ratio_chosen_sql": speed_ratio(runs, SQL_TREES[0]),
         "planning_seconds_max": _rounded(max(one.planning_seconds for one in runs)),
         "statistics_seconds_mean": _rounded(fmean(one.statistics_seconds for one in runs)),
         "q_error_median": _rounded(median(errors)) if errors else None,
@@ -99,49 +127,54 @@ def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
     }
 
 
-def over_best(one: QueryRuns) -> float | None:
-    """The chosen tree's seconds over those of the fastest tree that was measured, all without planning."""
-    if CHOSEN not in one.seconds:
+def over_best(one: QueryRuns, trees: Sequence[str] = TREES) -> float | None:
+    """The seconds of the first of `trees` over those of the fastest that was measured, without planning."""
+    times = {name: one.seconds[name] for name in trees if name in one.seconds}
+    if trees[0] not in times:
         return None
-    chosen = one.seconds[CHOSEN] - one.planning_seconds
-    return chosen / min([chosen, *(one.seconds[name] for name in TREES[1:] if name in one.seconds)])
+    if trees[0] == CHOSEN:
+        times[CHOSEN] -= one.planning_seconds
+    return times[trees[0]] / min(times.values())
+
+
+def noise(one: QueryRuns) -> float | None:
+    """What `over_best` would be of two trees that are the same: the medians of every other run of one."""
+    seconds = one.all_seconds.get(CHOSEN, ())[1:]
+    if len(seconds) < LEAST_RUNS:
+        return None
+    low, high = sorted((median(seconds[::2]), median(seconds[1::2])))
+    return high / low
+
+
+def _with_statistics(one: QueryRuns) -> QueryRuns:
+    """As if the chosen tree's statistics were never there before; Spark as written needs none."""
+    added = one.statistics_seconds
+    return replace(one, seconds={n: s + added if n == CHOSEN else s for n, s in one.seconds.items()})
+
+
+def seconds_at_least(one: QueryRuns, name: str, *, first: bool = False) -> float | None:
+    """An engine's time; where it was stopped, the time it had."""
+    return (one.first_seconds if first else one.seconds).get(name, one.stopped.get(name))
 
 
 def speed_ratio(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> float | None:
-    measured = [one.first_seconds if first else one.seconds for one in runs]
-    ratios = [times[peer] / times[CHOSEN] for times in measured if {peer, CHOSEN} <= set(times)]
-    return _rounded(exp(fmean(log(ratio) for ratio in ratios))) if ratios else None
+    both = _both(runs, peer, first=first)
+    return _rounded(exp(fmean(log(other / own) for other, own in both))) if both else None
 
 
 def total_ratio(runs: Sequence[QueryRuns], peer: str) -> float | None:
     """All seconds of the peer over all seconds of the chosen trees, where both ran."""
-    both = [one.seconds for one in runs if {peer, CHOSEN} <= set(one.seconds)]
-    return _rounded(sum(one[peer] for one in both) / sum(one[CHOSEN] for one in both)) if both else None
+    both = _both(runs, peer)
+    return _rounded(sum(other for other, _ in both) / sum(own for _, own in both)) if both else None
 
 
-def claims(runs: Sequence[QueryRuns]) -> list[str]:
-    """What the dissertation says, against what was measured, in words."""
-    pairs = [
-        (one.seconds["right-deep"], one.seconds["segmented-bushy"])
+def _both(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> list[tuple[float, float]]:
+    """Seconds of a peer and of the chosen tree."""
+    found = [
+        (seconds_at_least(one, peer, first=first), (one.first_seconds if first else one.seconds).get(CHOSEN))
         for one in runs
-        if {"right-deep", "segmented-bushy"} <= set(one.seconds)
     ]
-    if not pairs:
-        return []
-    wins = sum(bushy < deep for deep, bushy in pairs)
-    gain = 1 - sum(bushy for _, bushy in pairs) / sum(deep for deep, _ in pairs)
-    holds = wins > 0.9 * len(pairs) and gain > 0.25
-    text = (
-        f"segmented bushy beat right-deep in {wins} of {len(pairs)} queries and took {gain:+.0%} less time "
-        "in all (dissertation: almost always, about 50 %)"
-    )
-    if holds:
-        return [f"{text}: it holds here"]
-    return [
-        f"{text}: it does not hold here. There, ten machines redirect every intermediate row over a network, "
-        "and each segment has machines of its own; here relations of this size are replicated to all "
-        "processors, so that a right-deep tree redirects nothing, and two processors are busy either way"
-    ]
+    return [(other, own) for other, own in found if other is not None and own is not None]
 
 
 def _short_rows(one: QueryRuns) -> tuple[int, ...]:

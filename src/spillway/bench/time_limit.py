@@ -14,8 +14,16 @@ AGAIN_SECONDS = 0.2
 T = TypeVar("T")
 
 
+class TimeIsOverError(ComputeError):
+    """An engine was stopped because its time was over."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        super().__init__(f"stopped after {limit_seconds:g} s")
+        self.limit_seconds = limit_seconds
+
+
 def within(limit_seconds: float, action: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """What `action` gives; `cancel` is called when time is over, and `ComputeError` says so."""
+    """What `action` gives; `cancel` is called when time is over, and `TimeIsOverError` says so."""
     ended, is_over = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -32,7 +40,7 @@ def within(limit_seconds: float, action: Callable[[], T], cancel: Callable[[], o
         return action()
     except Exception as error:
         if is_over.is_set():
-            raise ComputeError(f"stopped after {limit_seconds:g} s") from error
+            raise TimeIsOverError(limit_seconds) from error
         raise
     finally:
         ended.set()

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from spillway.compute.columnar import StoredRelation
+from spillway.compute.columnar import StoredRelation, read_file
 from spillway.compute.sketch import BUCKETS, SLOT_BYTES, KeySketch, RelationStatistics
 
 _SIGN_BIT, _PLACE_BIT, _PLACES = 40, 20, 64
@@ -29,7 +28,7 @@ def column_statistics(
 
 def _statistics(one: StoredRelation, keys: Collection[str]) -> RelationStatistics:
     names = list(dict.fromkeys(column for _, column in one.columns))
-    tables = [pq.read_table(file, columns=names) for file in one.files]
+    tables = [read_file(file, names) for file in one.files]
     table = pa.concat_tables(tables)
     text = sum(
         pc.sum(pc.binary_length(table[column])).as_py() or 0

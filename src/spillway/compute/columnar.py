@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spillway.compute.join_graph import JoinGraph, members_of
@@ -29,6 +30,8 @@ Report = Callable[[int, int, int], None]
 
 MOST_ROWS = 1 << 18
 """Rows that one step makes at a time; more are made in pieces."""
+MOST_BYTES = 1 << 28
+"""Text that is gathered at a time: one Arrow column of text holds at most 2 GB."""
 DENSE = 8
 """Keys are looked up by address where their range is at most so many times their number."""
 
@@ -105,16 +108,29 @@ class ShareOfJoin:
         self._numbers = {one: number for number, one in enumerate(plan.tree.segments())}
         self._table = cache(self._read)
         self._key = cache(self._read_key)
-        self.table_bytes = 0
+        self.table_bytes = self._widest_bytes = 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result's rows of this share."""
         for rows in self._segment(self._plan.tree):
-            columns = {
-                name: self._table(relation)[name].take(pa.array(rows[relation]))
+            most = max(1, MOST_BYTES // self._widest())
+            for begin in range(0, _count(rows), most):
+                columns = {
+                    name: self._table(relation)[name].take(pa.array(rows[relation][begin : begin + most]))
+                    for relation, name in self._plan.outputs
+                }
+                yield from pa.table(columns).combine_chunks().to_batches()
+
+    def _widest(self) -> int:
+        """The most bytes of text that a row of the result can have; at least one."""
+        if self._widest_bytes == 0:
+            texts = [
+                self._table(relation)[name]
                 for relation, name in self._plan.outputs
-            }
-            yield from pa.table(columns).combine_chunks().to_batches()
+                if pa.types.is_string(self._table(relation).schema.field(name).type)
+            ]
+            self._widest_bytes = max(1, sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts))
+        return self._widest_bytes
 
     def _segment(self, segment: Segment) -> Iterator[Rows]:
         is_final = segment is self._plan.tree
@@ -187,7 +203,7 @@ class ShareOfJoin:
     def _read(self, relation: int) -> pa.Table:
         stored = self._plan.relations[relation]
         names = dict.fromkeys(column for _, column in stored.columns)
-        parts = [pq.read_table(file, columns=list(names), use_threads=False) for file in stored.files]
+        parts = [read_file(file, list(names), use_threads=False) for file in stored.files]
         table = pa.concat_tables(parts).combine_chunks()
         made = pa.table({name: table[column] for name, column in stored.columns})
         self.table_bytes += made.nbytes
@@ -197,6 +213,11 @@ class ShareOfJoin:
         column = self._table(relation)[name].combine_chunks()
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), valid
+
+
+def read_file(file: str, columns: list[str], *, use_threads: bool = True) -> pa.Table:
+    """Columns of one file, and only what is in it: directories such as `k=1` above it say nothing."""
+    return pq.read_table(file, columns=columns, use_threads=use_threads, partitioning=None)
 
 
 def _count(rows: Rows) -> int:

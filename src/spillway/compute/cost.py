@@ -127,7 +127,9 @@ class CostModel:
         available = self.machine.processors if processors is None else processors
         if self.machine.by_columns:
             probing = sum(cost.probe for _, cost in self._costs(tree)) + self._emit(tree)
-            return self.work(tree) + self._emit(tree) - probing * (1 - 1 / available)
+            joining = self.work(tree) + self._emit(tree) - probing * (1 - 1 / available)
+            result = self.cardinality.rows(tree.mask) * self.cardinality.row_bytes(tree.mask)
+            return self.units.setup + joining + result * self.units.keep
         factor = self.units.contention_factor(available)
         costs = self._costs(tree)
         children = tree.children

@@ -13,7 +13,8 @@ from sqlglot import exp
 from spillway.model.window import Window
 from spillway.plan.dialect import SpillwayDialect
 
-_QUOTED_SIMPLE = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`", re.DOTALL)
+_SIMPLE = re.compile(r"\A`([A-Za-z_][A-Za-z0-9_]*)`\Z")
 _LONGEST = 80
 
 
@@ -31,8 +32,8 @@ def label(node: exp.Expr) -> str:
 
 
 def display(sql: str) -> str:
-    """`sql` without the backquotes that a reader does not need."""
-    return _QUOTED_SIMPLE.sub(r"\1", sql)
+    """`sql` without the backquotes that a reader does not need; different texts stay different."""
+    return _QUOTED.sub(lambda found: _SIMPLE.sub(r"\1", found[0]), sql)
 
 
 def quote(node: exp.Expr) -> str:

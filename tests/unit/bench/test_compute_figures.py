@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spillway.bench.compute_claims import claims
 from spillway.bench.compute_figures import (
+    SQL_TREES,
     QueryRuns,
     ShortMemory,
-    claims,
     compute_figures,
+    noise,
     over_best,
     speed_ratio,
 )
@@ -26,6 +28,7 @@ def test_ratios_are_peers_over_chosen() -> None:
     figures = compute_figures(both)
     assert figures["ratio_spark_as_written"] == 2.0  # the geometric mean of 4 and 1
     assert figures["total_ratio_spark_as_written"] == 2.0
+    assert figures["ratio_spark_as_written_with_statistics"] == 0.8165  # of 4 over 3 and 2 over 4
     assert figures["ratio_spark_cbo"] is None
     assert figures["q_error_median"] == 2.0
     assert figures["by_relations"]["8"]["queries"] == 2
@@ -37,6 +40,22 @@ def test_what_did_not_finish_is_counted_and_in_no_ratio() -> None:
     assert figures["unfinished"] == {"spark-cbo": 1}
     assert figures["ratio_spark_cbo"] == 3.0
     assert compute_figures([failed])["ratio_spark_cbo"] is None
+
+
+def test_a_peer_that_was_stopped_counts_with_the_time_it_had() -> None:
+    late = {"unfinished": {"spark-cbo": "stopped after 60 s"}, "stopped": {"spark-cbo": 60.0}}
+    stopped = QueryRuns(8, 1, {"chosen": 2.0}, {"chosen": 5}, 0.1, 2.0, **late)
+    figures = compute_figures([runs(8, chosen=1.0, spark_cbo=30.0), stopped])
+    assert (figures["ratio_spark_cbo"], figures["total_ratio_spark_cbo"]) == (30.0, 30.0)
+    assert (figures["stopped"], figures["lower_bounds"]) == ({"spark-cbo": 1}, ["ratio_spark_cbo"])
+    assert compute_figures([runs(8, chosen=1.0, spark_cbo=30.0)])["lower_bounds"] == []
+
+
+def test_the_noise_of_one_tree_is_told() -> None:
+    one = replace(runs(8, chosen=1.0), all_seconds={"chosen": (9.0, 1.0, 2.0, 1.0, 2.0)})
+    assert noise(one) == 2.0
+    assert compute_figures([one])["same_tree_noise_max"] == 2.0
+    assert noise(replace(one, all_seconds={"chosen": (9.0, 1.0, 2.0)})) is None
 
 
 def test_the_best_tree_is_the_fastest_measured_without_planning() -> None:
@@ -67,9 +86,29 @@ def test_short_memory_is_within_or_not() -> None:
 def test_the_claim_is_told_either_way() -> None:
     slower = [runs(8, chosen=1.0, right_deep=1.0, segmented_bushy=1.3)] * 4
     faster = [runs(8, chosen=1.0, right_deep=2.0, segmented_bushy=1.0)] * 4
-    assert "0 of 4 queries" in claims(slower)[0]
-    assert "does not hold here" in claims(slower)[0]
+    same = [runs(8, chosen=1.0, right_deep=1.0, segmented_bushy=0.99)] * 4
+    assert "in 0 of 4 queries, with 30% more time in all (8 relations: +30%;" in claims(slower)[0]
+    assert "does not hold here. There" in claims(slower)[0]
     assert claims(faster)[0].endswith("it holds here")
+    assert "they take the same time" in claims(same)[0]
+    statements = [replace(one, columns=False) for one in slower]
+    assert claims(statements) == [], "these trees were no columns"
+
+
+def test_claims_of_statements_and_of_short_memory() -> None:
+    one = runs(32, chosen=1.0, right_deep=1.0, segmented_bushy=1.0)
+    sql = dict(zip(SQL_TREES, (2.0, 2.0, 3.0), strict=True))
+    shapes = {"segmented-right-deep": 4.0, "incremental": 5.0}
+    short = ShortMemory(100, 90, 4, 5, 2.0, "greedy", shapes)
+    told = claims([replace(one, seconds={**one.seconds, **sql}, short_memory=short)])
+    assert [text.split(":")[0] for text in told] == [
+        "3.8, 3.9, joining columns",
+        "3.8, 3.9, as Spark statements",
+        "3.13, memory for a third of the hash tables",
+        "not in the dissertation",
+    ]
+    assert "in 0 of 1 queries, with 25% more time in all" in told[2]
+    assert "2.00 times as long as joining columns" in told[3]
 
 
 @pytest.mark.parametrize("relations", [2, 8, 32])

@@ -6,18 +6,43 @@ from functools import partial
 import duckdb
 
 from spillway.bench.take_turns import Turn, take_turns
+from spillway.bench.time_limit import TimeIsOverError
+from spillway.errors import ComputeError
 
 
 def test_the_median_and_the_last_answer_count() -> None:
-    given = iter([6.0, 1.0, 2.0])
+    given = iter([6.0, 1.0, 9.0, 2.0])
     turns = take_turns(
-        {"one": lambda: Turn(seconds := next(given), seconds * 2, seconds)}, 3, (duckdb.Error,)
+        {"one": lambda: Turn(seconds := next(given), seconds * 2, seconds)}, 4, (duckdb.Error,)
     )
     assert (turns.seconds, turns.cpu_seconds, turns.answers) == ({"one": 2.0}, {"one": 4.0}, {"one": 2.0})
     assert turns.first_seconds == {"one": 6.0}
+    assert turns.all_seconds == {"one": [6.0, 1.0, 9.0, 2.0]}
     assert turns.unfinished == {}
     turns.give("one", "same")
     assert turns.seconds == {"one": 2.0, "same": 2.0}
+
+
+def test_short_ones_have_three_turns_once_they_are_known() -> None:
+    turns = take_turns({"short": lambda: Turn(0.5, 0.5, None)}, 3, (duckdb.Error,), often=("short",))
+    assert len(turns.all_seconds["short"]) == 2 + 3 + 3
+
+
+def test_of_two_turns_none_is_left_out() -> None:
+    given = iter([6.0, 1.0])
+    turns = take_turns({"one": lambda: Turn(next(given), 1.0, None)}, 2, (duckdb.Error,))
+    assert turns.seconds == {"one": 3.5}
+
+
+def test_an_engine_whose_time_is_over_is_stopped() -> None:
+    def turn() -> Turn[None]:
+        raise TimeIsOverError(7.0)
+
+    turns = take_turns({"slow": turn}, 2, (ComputeError,))
+    assert (turns.seconds, turns.stopped) == ({}, {"slow": 7.0})
+    assert turns.unfinished == {"slow": "stopped after 7 s"}
+    turns.give("slow", "same")
+    assert turns.stopped["same"] == 7.0
 
 
 def test_some_have_two_turns_and_the_order_changes() -> None:
@@ -28,7 +53,7 @@ def test_some_have_two_turns_and_the_order_changes() -> None:
         return Turn(1.0, 1.0, None)
 
     names = ("a", "b", "c")
-    take_turns({name: partial(turn, name) for name in names}, 4, (duckdb.Error,), twice=("b", "z"))
+    take_turns({name: partial(turn, name) for name in names}, 4, (duckdb.Error,), often=("b", "z"))
     assert Counter(order) == {"a": 4, "b": 8, "c": 4}
     turns = [tuple(order[start : start + 4]) for start in range(0, 16, 4)]
     assert all(Counter(one) == {"a": 1, "b": 2, "c": 1} for one in turns)

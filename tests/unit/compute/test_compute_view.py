@@ -35,6 +35,20 @@ def test_equalities_of_different_types_are_not_transitive() -> None:
     assert [key.label for key in view.keys] == ["a.k = b.k", "b.k = c.d"]
 
 
+def test_names_and_texts_with_backquotes_are_not_confused() -> None:
+    """`sel``ect` is another column than `select`, and '`x`' another text than 'x'."""
+    catalog = {
+        "a": parse_ddl("`select` int, `sel``ect` double, s string"),
+        "b": CATALOG["b"],
+        "c": CATALOG["c"],
+    }
+    sql = "SELECT a.s FROM a JOIN b ON a.`select` = b.x JOIN c ON a.`sel``ect` = c.d"
+    sql += " WHERE a.s <> '`x`' AND a.s <> 'x'"
+    view = read_view(View.sql(sql), catalog)
+    assert [key.label for key in view.keys] == ["a.select = b.x", "a.`sel``ect` = c.d"]
+    assert view.relations[0].filter == "`s` <> '`x`' AND `s` <> 'x'"
+
+
 def test_two_columns_of_one_relation_in_a_class_are_a_filter() -> None:
     view = read("SELECT a.s FROM a JOIN b ON a.k = b.k AND a.k = b.y")
     assert view.relations[1].filter == "`k` = `y`"

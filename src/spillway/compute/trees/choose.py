@@ -1,5 +1,6 @@
 """Cost-based choice: every algorithm proposes a tree, the one with the least estimated time is taken.
 
+Of trees with nearly the same time, which an estimate cannot tell apart, the one with the fewest segments is.
 With a memory limit only trees whose segments each fit are taken; one of the pieces-that-fit algorithms is
 always among them, unless a single relation is larger than the memory. The exact search comes last, and looks
 at no more pairs than a small part of the best time so far is worth: it must not take longer than it saves.
@@ -28,6 +29,8 @@ PLANNING_SHARE = 0.05
 """How much of the estimated time the exact search may take."""
 PAIR_SECONDS, LEAST_PAIRS = 5e-5, 1_000
 """What one pair of connected sets takes here, and how many may always be looked at: all of 8 relations."""
+NEAR = 0.03
+"""Estimated times that differ by less are the same."""
 Algorithm = Callable[[CostModel], Segment | None]
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
@@ -74,13 +77,20 @@ def _proposal(model: CostModel, algorithm: str, tree: Segment) -> Proposal:
 
 
 def proposals(model: CostModel) -> list[Proposal]:
-    """What every algorithm proposes, the best first; those that fit into memory before all others."""
+    """What every algorithm proposes, the best first (of the near ones the simplest), then by time; those that
+    fit into memory before all others."""
     made = [one for name in ALGORITHMS if name != EXACT and (one := propose(model, name)) is not None]
     pairs = min(one.seconds for one in made) * PLANNING_SHARE / PAIR_SECONDS
     exact = exhaustive(model, round(min(max(pairs, LEAST_PAIRS), MOST_PAIRS)))
     if exact is not None:
         made.append(_proposal(model, EXACT, exact))
-    return sorted(made, key=lambda one: (not one.fits, one.seconds))
+    near = min((one.seconds for one in made if one.fits), default=0.0) * (1 + NEAR)
+
+    def rank(one: Proposal) -> tuple[bool, bool, int, float]:
+        is_near = one.seconds <= near
+        return not one.fits, not is_near, len(list(one.tree.segments())) if is_near else 0, one.seconds
+
+    return sorted(made, key=rank)
 
 
 def choose(model: CostModel, algorithm: str = CHOSEN) -> Proposal:

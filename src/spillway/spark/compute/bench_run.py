@@ -1,9 +1,9 @@
 """Runs the queries of `bench compute` through all engines in one Spark session, engines taking turns.
 
 Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
-all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median counts; trees, whose
-differences are small, run twice as often. Planning is
-inside all times: ours is added to the chosen tree's. Shapes that come to the same tree are run once.
+all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median of all but the first
+counts; trees, whose differences are small, run two or three times as often. Planning is inside all times:
+ours is added to the chosen tree's. Shapes that come to the same tree are run once.
 Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
 long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
 """
@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spillway.bench.compute_figures import AS_WRITTEN, CBO, CHOSEN, DUCKDB, TREES, QueryRuns
+from spillway.bench.compute_figures import AS_WRITTEN, CBO, CHOSEN, DUCKDB, SQL_TREES, TREES, QueryRuns
 from spillway.bench.take_turns import Turn, reason, take_turns
 from spillway.bench.time_limit import within
+from spillway.compute.cost import CostModel
 from spillway.compute.explain import q_error
 from spillway.compute.tree import Segment, steps
 from spillway.compute.trees.choose import choose
@@ -31,12 +33,15 @@ from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
 from spillway.spark.compute.bench_memory import short_memory
-from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.computation import REPLICATE_BYTES, Computation
 from spillway.spark.compute.execution import Execution, SegmentOutcome
 from spillway.spark.compute.peer import SparkPeer, noop
 from spillway.workload.multi_join import MultiJoin
 
 REPEATS = 3
+LARGE_RELATIONS, LARGE_REPEATS = 24, 2
+SQL_QUERIES = 2
+"""Of so many queries of each size trees also run as Spark statements where they could join columns."""
 SHORT_MEMORY_RELATIONS = 32
 """From so many relations on a query also runs with too little memory, as in the dissertation's 3.13."""
 FAILURES = (SpillwayError, PySparkException, Py4JError, duckdb.Error)
@@ -60,8 +65,10 @@ class ComputeBench:
             name: SparkPeer(spark, cbo=name == CBO) for name in (AS_WRITTEN, CBO) if name in engines
         }
 
-    def run(self, query: MultiJoin, repeats: int = REPEATS) -> QueryRuns:
-        """All engines on one query."""
+    def run(self, query: MultiJoin, repeats: int | None = None) -> QueryRuns:
+        """All engines on one query; of many relations, fewer times."""
+        if repeats is None:
+            repeats = REPEATS if len(query.relations) < LARGE_RELATIONS else LARGE_REPEATS
         data = self._scratch / f"query-{len(query.relations)}-{query.seed}"
         query.write(data)
         try:
@@ -69,9 +76,9 @@ class ComputeBench:
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
-    def _tree(self, computation: Computation, tree: Segment) -> _Run:
+    def _tree(self, computation: Computation, model: CostModel, tree: Segment) -> _Run:
         """One tree, with all of its rows computed and none kept."""
-        view, model, files = computation.view, computation.model, computation.files
+        view, files = computation.view, computation.files if model.machine.by_columns else None
         execution = Execution(self._spark, view, model, computation.sources, self._scratch, files=files)
         execution.prepare()  # the peers' tables are there before their clock starts, too
         times = self._clocked(lambda: execution.run(tree, noop), execution.cancel)
@@ -80,10 +87,18 @@ class ComputeBench:
     def _run(self, query: MultiJoin, paths: dict[str, Path], repeats: int) -> QueryRuns:
         specs = {name: SourceSpec(name, "parquet", str(path)) for name, path in paths.items()}
         computation = Computation(self._spark, query.sql, specs, units=self._units)
-        trees = {name: choose(computation.model, name).tree for name in TREES if name in self._engines}
-        first = {tree: name for name, tree in reversed(trees.items())}
+        model, statements = computation.model, self._statements(computation)
+        trees = {name: choose(model, name).tree for name in TREES if name in self._engines}
+        sql_trees = {
+            name: choose(statements, shape).tree
+            for name, shape in zip(SQL_TREES, TREES, strict=True)
+            if name in self._engines and query.seed < SQL_QUERIES and model is not statements
+        }
+        first = {(False, tree): name for name, tree in reversed(trees.items())}
+        first |= {(True, tree): name for name, tree in reversed(sql_trees.items())}
         actions: dict[str, Callable[[], _Run]] = {
-            name: partial(self._tree, computation, tree) for tree, name in reversed(first.items())
+            name: partial(self._tree, computation, statements if is_sql else model, tree)
+            for (is_sql, tree), name in reversed(first.items())
         }
         unfinished: dict[str, str] = {}
         counts: dict[str, int] = {}
@@ -102,17 +117,18 @@ class ComputeBench:
             if DUCKDB in self._engines:
                 answer = partial(_table, database, query.sql)
                 actions[DUCKDB] = partial(self._timed, answer, database.interrupt)
-            turns = take_turns(actions, repeats, FAILURES, twice=TREES, seed=query.seed)
+            turns = take_turns(actions, repeats, FAILURES, often=TREES, seed=query.seed)
             try:
                 counts[DUCKDB] = within(
                     self._limit_seconds, partial(_count, database, query.sql), database.interrupt
                 )
             except FAILURES as error:
                 unfinished[DUCKDB] = reason(error)
-        for name, tree in trees.items():
-            if name != first[tree]:
-                turns.give(first[tree], name)
-        for name in trees.keys() & turns.answers.keys():
+        for is_sql, found_trees in ((False, trees), (True, sql_trees)):
+            for name, tree in found_trees.items():
+                if name != first[is_sql, tree]:
+                    turns.give(first[is_sql, tree], name)
+        for name in (trees.keys() | sql_trees.keys()) & turns.answers.keys():
             counts[name] = turns.answers[name][-1].step_rows[-1] or 0
         for times in (turns.seconds, turns.first_seconds):
             if CHOSEN in times:
@@ -133,14 +149,31 @@ class ComputeBench:
             first_seconds=_rounded(turns.first_seconds),
             cpu_seconds=_rounded(turns.cpu_seconds),
             unfinished=unfinished | turns.unfinished,
+            stopped=turns.stopped,
+            all_seconds={
+                name: [round(one, 4) for one in seconds] for name, seconds in turns.all_seconds.items()
+            },
+            columns=model.machine.by_columns,
             short_memory=short,
         )
+
+    def _statements(self, computation: Computation) -> CostModel:
+        """The costs of the same graph where trees are Spark statements."""
+        model = computation.model
+        if not model.machine.by_columns:
+            return model
+        memory = model.machine.memory_bytes or REPLICATE_BYTES
+        machine = replace(model.machine, by_columns=False, replicate_bytes=min(REPLICATE_BYTES, memory))
+        return CostModel(model.graph, self._units, machine)
 
     def _timed(self, action: Callable[[], object], cancel: Callable[[], object]) -> _Run:
         return Turn(*self._clocked(action, cancel), [])
 
     def _clocked(self, action: Callable[[], object], cancel: Callable[[], object]) -> tuple[float, float]:
-        """Time, and processor time."""
+        """Time, and processor time. What the engine before left in the heap is collected first."""
+        jvm = self._spark.sparkContext._jvm
+        assert jvm is not None
+        jvm.System.gc()
         before, began = _cpu_seconds(), time.perf_counter()
         within(self._limit_seconds, action, cancel)
         return time.perf_counter() - began, _cpu_seconds() - before
@@ -149,8 +182,16 @@ class ComputeBench:
 def _cpu_seconds() -> float:
     """Of this process and all that it started and that still run: Python, and Spark's JVM."""
     own = psutil.Process()
-    times = [one.cpu_times() for one in (own, *own.children(recursive=True)) if one.is_running()]
-    return float(sum(one.user + one.system for one in times))
+    return sum(_cpu_of(one) for one in (own, *own.children(recursive=True)))
+
+
+def _cpu_of(process: psutil.Process) -> float:
+    """Nothing of a process that has just ended: Spark ends Python workers that it does not need."""
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:

@@ -5,6 +5,7 @@ needs Spark, and every task has the memory for all hash tables. Otherwise the tr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -137,14 +138,22 @@ def _output_names(view: ComputeView) -> list[tuple[int, str]]:
     ]
 
 
-def plain_files(context: SparkContext, frame: DataFrame) -> tuple[str, ...] | None:
-    """The files of a relation that is read from Parquet as it is; None where tasks cannot read it alone."""
+def plain_files(context: SparkContext, frame: DataFrame, root: str) -> tuple[str, ...] | None:
+    """The files of a relation that is read from Parquet as it is; None where tasks cannot read it alone.
+
+    Directories below `root` such as `k=1` are columns to Spark, and win over columns of that name in files.
+    """
     if not (context.master or "").startswith("local["):
         return None
     names = frame.inputFiles()
     if not names or any(not name.startswith("file:///") for name in names):
         return None
     paths = tuple(sorted(unquote(urlsplit(name).path) for name in names))
+    top = Path(root).absolute()
+    if not all(Path(path).is_relative_to(top) for path in paths):
+        return None
+    if any("=" in str(Path(path).parent.relative_to(top)) for path in paths if Path(path) != top):
+        return None
     wanted = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     for path in paths:
         found = pq.read_schema(path)

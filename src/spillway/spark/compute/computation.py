@@ -78,20 +78,21 @@ class Computation:
         self.files = {
             name: found
             for name in used
-            if _is_plain(sources[name])
-            and (found := plain_files(spark.sparkContext, self.sources[name])) is not None
+            if (root := _plain_path(sources[name])) is not None
+            and (found := plain_files(spark.sparkContext, self.sources[name], root)) is not None
         }
         self.sources = {name: frame for name, frame in self.sources.items() if name in used}
         began = time.perf_counter()
-        relations = read_relations(self.view, self.sources)
         by_columns = can_join_columns(self.view, self.sources, self.files)
+        relations = [] if by_columns else read_relations(self.view, self.sources)
 
         def collect() -> list[RelationStatistics]:
             if by_columns and self.config.sample >= 1 and _file_bytes(self.files) <= MOST_FILE_BYTES:
                 keys = [name for key in self.view.keys for _, name in key.members]
                 stored = stored_relations(self.view, self.sources, self.files)
                 return column_statistics(stored, [keys] * len(stored))
-            return collect_statistics(self.view, relations, sample=self.config.sample)
+            frames = relations or read_relations(self.view, self.sources)
+            return collect_statistics(self.view, frames, sample=self.config.sample)
 
         self.statistics = cached_statistics(
             self.view, list(self.sources.values()), collect, sample=self.config.sample
@@ -164,9 +165,11 @@ class Computation:
             self._execution.cancel()
 
 
-def _is_plain(one: DataFrame | SourceSpec) -> bool:
-    """Parquet files and nothing else; a DataFrame may be anything."""
-    return isinstance(one, SourceSpec) and one.format.lower() == "parquet" and not (one.options or one.schema)
+def _plain_path(one: DataFrame | SourceSpec) -> str | None:
+    """Where Parquet files and nothing else are; a DataFrame may be anything."""
+    if not isinstance(one, SourceSpec) or one.format.lower() != "parquet" or one.options or one.schema:
+        return None
+    return one.path
 
 
 def table_bytes_peak(outcomes: Sequence[SegmentOutcome]) -> int:
