@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MEMORY_BYTES = 4 << 20
-TIMES_MEMORY = 3
+TIMES_MEMORY = 5
 STREAMS = ("a", "b", "c", "d", "e")
 WIDTH_BYTES = 600
-ROWS = {3: 7_200, 5: 8_400}
-"""Per stream: with their payload more than three times the memory of all processors."""
+ROWS = {3: 12_000, 5: 14_000}
+"""Per stream: with their payload more than five times the memory of all processors."""
 ROTATION = "rotation"
 CASES = [(3, 1, "least-productive"), (5, 2, "recent-history"), (3, 1, ROTATION)]
 """All policies, without Spark, are in `tests/unit/manager/test_spill_policies.py`."""
