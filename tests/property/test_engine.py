@@ -24,6 +24,7 @@ from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator, WireInput
+from spillway.state.manifest import Manifest
 from spillway.state.orders import Limits, Orders, Report
 from spillway.state.reference import join
 from spillway.state.storage import Storage
@@ -173,6 +174,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
     swaps = ScriptedSwaps(list(history["swaps"]))
     cleanups = list(history["cleanups"])
     asked = list(history["requests"])
+    before: Manifest | None = None
     for restart, processors in enumerate(sizes):
         config = EngineConfig(
             processors=processors,
@@ -184,6 +186,8 @@ def check(history: dict[str, Any], directory: Path) -> None:
             relocation=RelocationLimits(load_bytes=history["load_bytes"], wait_epochs=2),
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+        if before is not None and before.processor_count == processors:
+            assert engine.manifest.placement == before.placement  # what moved stays where it is
         engine.controller.spill = spills  # type: ignore[assignment]
         engine.controller.rotation = swaps  # type: ignore[assignment]
         last = restart == len(sizes) - 1
@@ -203,6 +207,7 @@ def check(history: dict[str, Any], directory: Path) -> None:
                     engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.FITTING)
                 elif engine.has_cleanup:
                     engine.run_cleanup_epoch(LocalCluster(plan))
+        before = engine.manifest
         while last and engine.has_begun_cleanup:
             engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
         while last and (engine.has_pending or engine.has_held):
