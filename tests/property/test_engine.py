@@ -22,9 +22,9 @@ from spillway.manager.relocation import RelocationLimits
 from spillway.model.group_set import all_groups, members, union
 from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
+from spillway.state.manifest import Manifest
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.manifest import Manifest
 from spillway.state.orders import Limits, Orders, Report
 from spillway.state.reference import join
 from spillway.state.storage import Storage
