@@ -14,7 +14,7 @@ from spillway.compute.trees.choose import ALGORITHMS, CHOSEN
 from spillway.config import parse_bytes
 from spillway.errors import JobError
 from spillway.job import TABLES, SinkSpec, SourceSpec, read_sink, read_sources, read_spark, read_view
-from spillway.job_table import known, read_document, subtable
+from spillway.job_table import known, read_job_file, subtable
 from spillway.view import View
 
 SPARK_DEFAULTS = {
@@ -81,12 +81,7 @@ def is_compute_job(path: str | Path) -> bool:
 
 
 def read_compute_job(path: str | Path) -> ComputeJob:
-    file = Path(path)
-    document = read_document(file)
-    try:
-        return parse_compute_job(document, file.resolve().parent)
-    except JobError as error:
-        raise JobError(f"job file {file}: {error}") from None
+    return read_job_file(path, parse_compute_job)
 
 
 def parse_compute_job(document: Mapping[str, Any], base: Path) -> ComputeJob:

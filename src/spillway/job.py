@@ -15,7 +15,7 @@ from spillway.job_table import (
     known,
     options_of,
     path_of,
-    read_document,
+    read_job_file,
     resolve,
     setting,
     subtable,
@@ -82,12 +82,7 @@ class Job:
 
 
 def read_job(path: str | Path) -> Job:
-    file = Path(path)
-    document = read_document(file)
-    try:
-        return parse_job(document, file.resolve().parent)
-    except JobError as error:
-        raise JobError(f"job file {file}: {error}") from None
+    return read_job_file(path, parse_job)
 
 
 def parse_job(document: Mapping[str, Any], base: Path) -> Job:

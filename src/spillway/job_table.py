@@ -2,11 +2,13 @@
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spillway.errors import JobError
+
+JobT = TypeVar("JobT")
 
 
 def read_document(file: Path) -> Mapping[str, Any]:
@@ -17,6 +19,16 @@ def read_document(file: Path) -> Mapping[str, Any]:
         raise JobError(f"job file {file} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise JobError(f"job file {file} is not valid TOML: {error}") from None
+
+
+def read_job_file(path: str | Path, parse: Callable[[Mapping[str, Any], Path], JobT]) -> JobT:
+    """The job in a file; `parse` gets its document, and the directory that relative paths are relative to."""
+    file = Path(path)
+    document = read_document(file)
+    try:
+        return parse(document, file.resolve().parent)
+    except JobError as error:
+        raise JobError(f"job file {file}: {error}") from None
 
 
 def subtable(document: Mapping[str, Any], name: str, *, required: bool = True) -> Mapping[str, Any]:

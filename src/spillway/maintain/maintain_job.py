@@ -17,7 +17,7 @@ from typing import Any
 
 from spillway.errors import JobError
 from spillway.job import read_spark, read_view
-from spillway.job_table import known, path_of, read_document, resolve, subtable, text
+from spillway.job_table import known, path_of, read_job_file, resolve, subtable, text
 from spillway.maintain.choice import AUTO
 from spillway.maintain.sources.server import FEEDS
 from spillway.maintain.strategies import STRATEGIES
@@ -66,12 +66,7 @@ class MaintainJob:
 
 
 def read_maintain_job(path: str | Path) -> MaintainJob:
-    file = Path(path)
-    document = read_document(file)
-    try:
-        return parse_maintain_job(document, file.resolve().parent)
-    except JobError as error:
-        raise JobError(f"job file {file}: {error}") from None
+    return read_job_file(path, parse_maintain_job)
 
 
 def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
