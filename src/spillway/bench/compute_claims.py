@@ -81,6 +81,8 @@ def _shapes(where: str, names: Sequence[str], runs: Sequence[QueryRuns], why: st
         return [f"{text}: it holds here"]
     if abs(made.gain) < DRAW:
         return [f"{text}: it does not hold here, they take the same time. {why}"]
+    if made.gain > 0:
+        return [f"{text}: it holds in part, the gain is smaller. {why}"]
     return [f"{text}: it does not hold here. {why}"]
 
 
