@@ -23,7 +23,7 @@ PLACES = ("halfway", "staged", "committed", "sunk")
 JOIN = "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, a.p AS p FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
 TREE = (
     "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, d.id AS d_id, a.p AS p FROM a, b, c, d "
-    "WHERE a.k = b.k AND b.j = c.k AND c.j = d.k"
+    "WHERE a.k = b.k AND b.j = c.k AND a.j = d.k"
 )
 SPILLING = {"memory_bytes": 4 << 20, "run": {"processors": 2, "spill": "random", "spill_share": 0.1}}
 # Per history: the view, the settings, files, rows and keys of each stream, bytes of a payload, and the kinds

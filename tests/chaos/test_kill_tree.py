@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(900)
 FILES, ROWS, KEYS, WIDTH_BYTES = 3, 1_800, 900, 2_000
 SQL = (
     "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, d.id AS d_id, a.p AS p FROM a, b, c, a d "
-    f"WHERE a.k = b.k AND b.id % {KEYS} = c.k AND c.id % {KEYS} = d.k"
+    f"WHERE a.k = b.k AND b.id % {KEYS} = c.k AND a.id % {KEYS} = d.k"
 )
 LIVES = [("staged", "cleanup-1:1"), ("committed", "cleanup-2:1")]
 

@@ -18,21 +18,25 @@ class _Node:
     first: int
     """Its first leaf, by which nodes are ordered."""
     text: str
+    height: int
+    """How many joins are in it, one under the other."""
 
 
 def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) -> tuple[TreeJoin, ...]:
     """Joins that take in as many inputs as one key connects, again and again until all are joined.
 
-    The inputs must be connected. Ties go to the class that the view names first.
+    The inputs must be connected. Of keys that connect equally many, the one is taken whose join has the
+    fewest joins under it: a tree of few levels has fewer exchanges, and narrower rows between them. Then the
+    one that the view names first.
     """
     nodes = [_leaf(names, leaf_classes, number) for number in range(len(names))]
     joins: list[TreeJoin] = []
     while len(nodes) > 1:
-        counts: dict[int, int] = {}
+        having: dict[int, list[_Node]] = {}
         for node in nodes:
             for one in node.classes:
-                counts[one] = counts.get(one, 0) + 1
-        best = max(sorted(counts), key=lambda one: counts[one])
+                having.setdefault(one, []).append(node)
+        best = min(having, key=lambda one: (-len(having[one]), max(n.height for n in having[one]), one))
         chosen = [node for node in nodes if best in node.classes]
         nodes = [node for node in nodes if best not in node.classes]
         nodes.append(_joined(chosen, joins))
@@ -70,7 +74,7 @@ def given_joins(
 
 
 def _leaf(names: Sequence[str], leaf_classes: Sequence[frozenset[int]], number: int) -> _Node:
-    return _Node(Leaf(number), leaf_classes[number], number, names[number])
+    return _Node(Leaf(number), leaf_classes[number], number, names[number], 0)
 
 
 def _joined(nodes: Sequence[_Node], joins: list[TreeJoin]) -> _Node:
@@ -83,4 +87,5 @@ def _joined(nodes: Sequence[_Node], joins: list[TreeJoin]) -> _Node:
         )
     joins.append(TreeJoin(tuple(node.child for node in ordered), tuple(sorted(shared))))
     classes = frozenset.union(*(node.classes for node in ordered))
-    return _Node(Below(len(joins) - 1), classes, ordered[0].first, text)
+    height = 1 + max(node.height for node in ordered)
+    return _Node(Below(len(joins) - 1), classes, ordered[0].first, text, height)

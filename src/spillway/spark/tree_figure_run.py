@@ -15,7 +15,8 @@ from spillway.manager.budget import MINIMUM_BYTES
 from spillway.manager.journal import FILE_NAME
 from spillway.report.epoch import read_epochs
 from spillway.spark.view_session import Session
-from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, VIEW
+from spillway.view import View
+from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, TREE, VIEW
 
 
 def run_tree_experiment(
@@ -70,7 +71,7 @@ def _run(
             query.request_stop()
 
     query = session.run(
-        VIEW,
+        View.sql(VIEW).with_tree(*TREE),
         {name: SourceSpec(name, "parquet", str(data / name), SCHEMA_SQL, options) for name in STREAMS},
         checkpoint=str(directory / "state"),
         sink="parquet",

@@ -17,7 +17,7 @@ NO_EXPIRY = Expiry()
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    fanout: int = 4
+    fanout: int = 6
     """Runs that are merged at a time: a small one probes fewer runs, a large one rewrites less."""
     max_bytes: int = 256 << 20
     """A run of at least half this size is not merged again."""

@@ -31,6 +31,8 @@ VIEW = (
     "WHERE a.p <> b.p AND b.p <> c.p AND c.p <> d.p AND d.p <> e.p AND e.p <> a.p"
 )
 """The payloads, all different, travel with their rows until all are compared; the results are narrow."""
+TREE = (("a", "b", "c"), "d"), "e"
+"""The joins of the literature's experiments, one on top of the other."""
 
 
 @dataclass(frozen=True, slots=True)

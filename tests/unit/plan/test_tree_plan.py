@@ -21,13 +21,29 @@ def tree(sql: str, *parts: object) -> TreePlan:
     return plan
 
 
+HIGH = (("a", "b", "c"), "d"), "e"
 PAPER = (
     "SELECT a.y AS m, e.y AS n FROM a, b, c, d, e WHERE a.x = b.x AND b.x = c.x AND c.y = d.x AND d.y = e.x"
 )
 
 
 def test_one_key_joins_as_many_inputs_as_have_it() -> None:
-    assert shape_text(tree(PAPER).shape()) == "(((a b c) d) e)"
+    assert shape_text(tree(PAPER).shape()) == "((a b c) (d e))"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "shape"),
+    [
+        ("a.x = b.x AND b.y = c.x AND c.y = d.x", "((a b) (c d))"),
+        ("a.x = b.x AND b.y = c.x AND c.y = d.x AND d.y = e.x", "(((a b) (c d)) e)"),
+        ("a.x = b.x AND a.y = c.x AND a.z = d.x", "(((a b) c) d)"),
+        ("a.x = b.x AND c.x = d.x AND d.x = e.x AND b.y = c.y", "((a b) (c d e))"),
+    ],
+)
+def test_a_tree_has_few_levels(conditions: str, shape: str) -> None:
+    names = sorted(set(conditions) & set("abcde"))
+    plan = tree(f"SELECT a.y AS m FROM {', '.join(names)} WHERE {conditions}")
+    assert shape_text(plan.shape()) == shape
 
 
 def test_a_tree_can_be_bushy() -> None:
@@ -85,14 +101,14 @@ def test_a_class_that_some_children_have_is_tested_where_they_meet() -> None:
 
 
 def test_a_predicate_is_tested_at_the_lowest_join_that_has_its_inputs() -> None:
-    plan = tree(PAPER + " AND a.z < c.z AND a.z < e.z")
+    plan = tree(PAPER + " AND a.z < c.z AND a.z < e.z", *HIGH)
     assert describe(plan.joins[0].residual, plan.column_label) == "a.z < c.z"  # type: ignore[arg-type]
     assert plan.joins[1].residual is None
     assert describe(plan.joins[2].residual, plan.column_label) == "a.z < e.z"  # type: ignore[arg-type]
 
 
 def test_only_what_is_read_further_up_travels() -> None:
-    first, second, third = layout(tree(PAPER), [True, True, True])
+    first, second, third = layout(tree(PAPER, *HIGH), [True, True, True])
     kept = [one.columns for one in first.inputs]
     assert kept == [(LeafColumn(0, 0),), (), (KeyHash(2, 1),)]
     assert second.inputs[0].columns == (LeafColumn(0, 0), GroupNumber(0))
