@@ -21,13 +21,13 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.sources.change_readers import EVENTS, READERS, left_by_all, trigger_name
 from spillway.maintain.sources.seen_numbers import SeenNumbers
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
-_READERS = '"spillway_readers"'
 _NUMBER = "spillway_number"
 _TYPES = {
     "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
@@ -65,13 +65,13 @@ class DuckDbServer:
     def install(self, tables: Sequence[str], reader: str) -> None:
         with self._transaction():
             self._connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {_READERS} "
+                f"CREATE TABLE IF NOT EXISTS {READERS} "
                 "(reader VARCHAR, relation VARCHAR, vector VARCHAR, PRIMARY KEY (reader, relation))"
             )
             for table in tables:
                 self._record_changes(table)
                 self._connection.execute(
-                    f"INSERT INTO {_READERS} VALUES (?, ?, '{{}}') ON CONFLICT DO NOTHING",
+                    f"INSERT INTO {READERS} VALUES (?, ?, '{{}}') ON CONFLICT DO NOTHING",
                     [reader, table.lower()],
                 )
 
@@ -85,17 +85,9 @@ class DuckDbServer:
         if not known[0][0]:
             return
         with self._transaction():
-            for table in tables:
-                self._connection.execute(
-                    f"DELETE FROM {_READERS} WHERE reader = ? AND relation = ?", [reader, table.lower()]
-                )
-                others = self._connection.execute(
-                    f"SELECT count(*) FROM {_READERS} WHERE relation = ?", [table.lower()]
-                ).fetchall()
-                if others[0][0]:
-                    continue
-                for event in ("insert", "delete", "update"):
-                    trigger = _quoted(f"spillway_{event}_{table.lower()}")
+            for table in left_by_all(self._connection, tables, reader):
+                for event in EVENTS:
+                    trigger = _quoted(trigger_name(event, table))
                     self._connection.execute(f"DROP TRIGGER IF EXISTS {trigger} ON {_quoted(table)}")
                 self._connection.execute(f"DROP TABLE IF EXISTS {_changes(table)}")
 
@@ -124,11 +116,11 @@ class DuckDbServer:
         with self._transaction():
             for table in tables:
                 self._connection.execute(
-                    f"UPDATE {_READERS} SET vector = ? WHERE reader = ? AND relation = ?",
+                    f"UPDATE {READERS} SET vector = ? WHERE reader = ? AND relation = ?",
                     [vector, reader, table.lower()],
                 )
                 vectors = self._connection.execute(
-                    f"SELECT vector FROM {_READERS} WHERE relation = ?", [table.lower()]
+                    f"SELECT vector FROM {READERS} WHERE relation = ?", [table.lower()]
                 ).fetchall()
                 needed = " OR ".join(_seen(one, table).unseen_sql(_NUMBER) for (one,) in vectors)
                 self._connection.execute(f"DELETE FROM {_changes(table)} WHERE NOT ({needed})")
@@ -181,7 +173,7 @@ class DuckDbServer:
             ("DELETE", "OLD TABLE AS spillway_old", old),
             ("UPDATE", "OLD TABLE AS spillway_old NEW TABLE AS spillway_new", f"{old} UNION ALL {new}"),
         ):
-            trigger = _quoted(f"spillway_{event.lower()}_{table.lower()}")
+            trigger = _quoted(trigger_name(event, table))
             self._connection.execute(
                 f"CREATE TRIGGER IF NOT EXISTS {trigger} AFTER {event} ON {_quoted(table)} "
                 f"REFERENCING {images} FOR EACH STATEMENT "

@@ -20,13 +20,13 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.sources.change_readers import EVENTS, READERS, left_by_all, trigger_name
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
 _WAIT_SECONDS = 30.0
-_READERS = '"spillway_readers"'
 _NOW = "(julianday('now') - 2440587.5) * 86400.0"
 """Seconds since 1970."""
 
@@ -51,13 +51,13 @@ class SqliteServer:
     def install(self, tables: Sequence[str], reader: str) -> None:
         with self._transaction("BEGIN IMMEDIATE"):
             self._connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {_READERS} (reader TEXT, relation TEXT, vector INTEGER, "
+                f"CREATE TABLE IF NOT EXISTS {READERS} (reader TEXT, relation TEXT, vector INTEGER, "
                 "PRIMARY KEY (reader, relation))"
             )
             for table in tables:
                 self._install(table)
                 self._connection.execute(
-                    f"INSERT OR IGNORE INTO {_READERS} VALUES (?, ?, 0)", [reader, table.lower()]
+                    f"INSERT OR IGNORE INTO {READERS} VALUES (?, ?, 0)", [reader, table.lower()]
                 )
 
     def resume(self, tables: Sequence[str], reader: str) -> None:
@@ -70,17 +70,9 @@ class SqliteServer:
         if not known[0][0]:
             return
         with self._transaction("BEGIN IMMEDIATE"):
-            for table in tables:
-                self._connection.execute(
-                    f"DELETE FROM {_READERS} WHERE reader = ? AND relation = ?", [reader, table.lower()]
-                )
-                others = self._connection.execute(
-                    f"SELECT count(*) FROM {_READERS} WHERE relation = ?", [table.lower()]
-                ).fetchall()
-                if others[0][0]:
-                    continue
-                for event in ("insert", "delete", "update"):
-                    trigger = _quoted(f"spillway_{event}_{table.lower()}")
+            for table in left_by_all(self._connection, tables, reader):
+                for event in EVENTS:
+                    trigger = _quoted(trigger_name(event, table))
                     self._connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
                 self._connection.execute(f"DROP TABLE IF EXISTS {_changes(table)}")
 
@@ -110,12 +102,12 @@ class SqliteServer:
         with self._transaction("BEGIN IMMEDIATE"):
             for table in tables:
                 self._connection.execute(
-                    f"UPDATE {_READERS} SET vector = ? WHERE reader = ? AND relation = ?",
+                    f"UPDATE {READERS} SET vector = ? WHERE reader = ? AND relation = ?",
                     [_number(vector, table), reader, table.lower()],
                 )
                 self._connection.execute(
                     f"DELETE FROM {_changes(table)} WHERE spillway_number <= "
-                    f"(SELECT min(vector) FROM {_READERS} WHERE relation = ?)",
+                    f"(SELECT min(vector) FROM {READERS} WHERE relation = ?)",
                     [table.lower()],
                 )
 
@@ -162,7 +154,7 @@ class SqliteServer:
                 f"VALUES ({weight}, {', '.join(f'{image}.{name}' for name in names)});"
                 for weight, image in pairs
             )
-            trigger = _quoted(f"spillway_{event.lower()}_{table.lower()}")
+            trigger = _quoted(trigger_name(event, table))
             self._connection.execute(
                 f"CREATE TRIGGER IF NOT EXISTS {trigger} AFTER {event} ON {_quoted(table)} "
                 f"FOR EACH ROW BEGIN {inserts} END"
