@@ -44,37 +44,21 @@ class GroupState:
         return bisect_left(self.ended, last_epoch)
 
     def grown(self, epoch: int, rows: int, size: int, results: int) -> "GroupState":
-        # Of every group in every epoch: `dataclasses.replace` takes twice as long.
-        return GroupState(
-            self.ended,
-            self.rows + rows,
-            self.bytes + size,
-            self.results + results,
-            self.born_epoch,
-            epoch if rows else self.active_epoch,
-            self.spilled_bytes,
-            self.spilled_results,
-            self.spilled_rows,
-            self.outputs,
-            self.inter_rows,
-            self.inter_bytes,
+        return replace(
+            self,
+            rows=self.rows + rows,
+            bytes=self.bytes + size,
+            results=self.results + results,
+            active_epoch=epoch if rows else self.active_epoch,
         )
 
     def traced(self, outputs: int, inter_rows: int, inter_bytes: int) -> "GroupState":
         """The group after it took part in results of the view, and in rows that joins above keep."""
-        return GroupState(
-            self.ended,
-            self.rows,
-            self.bytes,
-            self.results,
-            self.born_epoch,
-            self.active_epoch,
-            self.spilled_bytes,
-            self.spilled_results,
-            self.spilled_rows,
-            self.outputs + outputs,
-            self.inter_rows + inter_rows,
-            self.inter_bytes + inter_bytes,
+        return replace(
+            self,
+            outputs=self.outputs + outputs,
+            inter_rows=self.inter_rows + inter_rows,
+            inter_bytes=self.inter_bytes + inter_bytes,
         )
 
     def shrunk(self, rows: int, size: int) -> "GroupState":
