@@ -138,4 +138,6 @@ class SparkEpoch:
             first = ",".join(str(join * groups) for join, _ in self.operator.tags)
             local = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=groups)
             group = f"element_at(array({first}), {TAG_COLUMN} + 1) + {local}"
-        return F.expr(f"element_at(array({','.join(map(str, targets))}), {group} + 1)")
+        # Folded once to an array of numbers; hundreds of them as an expression each took Spark 10 ms longer.
+        listed = f"cast(split('{','.join(map(str, targets))}', ',') as array<int>)"
+        return F.expr(f"element_at({listed}, {group} + 1)")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.attempt import Place
@@ -24,7 +25,7 @@ from spillway.state.storage import Storage
 from spillway.state.tree_operator import TreeOperator
 from spillway.state.tree_step import Delivery, TreeStep, placement_of, together
 
-COMMIT_SCHEMA = "processor int, report string"
+COMMIT_SCHEMA = StructType([StructField("processor", IntegerType()), StructField("report", StringType())])
 _COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
 
 Batches = Iterator[pa.RecordBatch]

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from spillway.errors import SessionError
 from spillway.spark.java import find_java
-from spillway.spark.session_defaults import default_settings
+from spillway.spark.session_defaults import default_settings, without_checksum_files
 from spillway.spark.session_environment import prepare_spark_home, session_environment
 from spillway.spark.session_executors import wait_for_executors
 from spillway.spark.session_master import DEFAULT_MASTER, Master, parse_master
@@ -70,6 +70,7 @@ def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str =
     except SessionError:
         stop_session(spark)
         raise
+    without_checksum_files(spark)
     return spark
 
 

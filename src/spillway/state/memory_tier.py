@@ -28,7 +28,7 @@ from spillway.state.group import cut, flags
 from spillway.state.punch import dead_ranges, punch
 from spillway.state.run import Run, decode_with_metadata, read_run, write_segment
 from spillway.state.segment import Segment
-from spillway.state.storage import Storage
+from spillway.state.storage import Storage, mapped_file
 
 IMAGE = ".image"
 FREED = ".freed"
@@ -171,15 +171,13 @@ class MemoryTier:
 
     def _images(self, run: Run | None = None) -> list[Path]:
         prefix = "" if run is None else _stem(run) + "."
-        found = (entry for entry in _entries(self.directory) if entry.name.startswith(prefix))
-        return sorted(Path(entry.path) for entry in found if entry.name.endswith(IMAGE))
+        found = (entry.path for entry in _entries(self.directory) if entry.name.startswith(prefix))
+        return [Path(path) for path in sorted(found) if path.endswith(IMAGE)]
 
     def _open(self, path: Path) -> "_Image":
-        # Arrow opens a file on a thread of its own, which takes longer than all else here: only once.
-        source = pa.memory_map(str(path))
-        address = source.read_buffer().address
-        rows, metadata = decode_with_metadata(source, str(path))
-        return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), address)
+        mapped = mapped_file(str(path))
+        rows, metadata = decode_with_metadata(pa.BufferReader(mapped), str(path))
+        return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), mapped.address)
 
     def _retired(self, path: Path) -> Callable[[], None]:
         """Take an image out of use; what is returned gives its memory back."""

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spillway.model.group_set import GroupSet, from_hex, to_hex
-from spillway.state.checksum import crc32
 from spillway.state.group import flags, group_of
-from spillway.state.run import encode, read_encoded
+from spillway.state.run import read_encoded, write_encoded
 from spillway.state.segment import Segment, concat, take
 from spillway.state.storage import Storage
 
@@ -104,11 +103,10 @@ class PendingWriter:
             concat([part.columns for part in self._buffered]),
         )
         name = f"{self._stem}-{self._input}-{len(self._written)}.pending"
-        buffer = encode(rows, {"pending": name}, "lz4")
-        self._storage.write(name, buffer)
+        size, checksum = write_encoded(self._storage, name, rows, {"pending": name}, "lz4")
         earliest = None if self._time is None else int(rows.columns.column(self._time).to_numpy().min())
         self._written.append(
-            Pending(name, self._input, rows.rows, buffer.size, crc32(buffer), self._groups, earliest=earliest)
+            Pending(name, self._input, rows.rows, size, checksum, self._groups, earliest=earliest)
         )
         self._buffered, self._buffered_bytes = [], 0
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from spillway.errors import StateError
 from spillway.model.group_set import GroupSet, from_hex, to_hex
-from spillway.state.checksum import crc32
+from spillway.state.checksum import SummedFile, crc32
 from spillway.state.segment import Segment, rows_only
 from spillway.state.storage import Storage
 
@@ -84,9 +84,7 @@ class Run:
 
 def write_run(storage: Storage, name: str, segment: Segment, compression: str | None) -> tuple[int, int]:
     """Write the segment as the run `name`; returns its size and checksum."""
-    buffer = encode(segment, {"run": name}, compression)
-    storage.write(name, buffer)
-    return buffer.size, crc32(buffer)
+    return write_encoded(storage, name, segment, {"run": name}, compression)
 
 
 def read_run(storage: Storage, run: Run) -> Segment:
@@ -121,10 +119,17 @@ def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Segme
     return decode(pa.BufferReader(buffer), storage.uri(name))
 
 
-def encode(segment: Segment, metadata: dict[str, str], compression: str | None) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    write_segment(sink, segment, metadata, compression)
-    return sink.getvalue()
+def write_encoded(
+    storage: Storage, name: str, segment: Segment, metadata: dict[str, str], compression: str | None
+) -> tuple[int, int]:
+    """Write a state file under a name of this attempt's own; returns its size and checksum.
+
+    It is written as it is encoded: an encoded copy in memory took as long to allocate as all the rest.
+    """
+    with storage.output(name) as file:
+        summed = SummedFile(file)
+        write_segment(pa.PythonFile(summed, mode="w"), segment, metadata, compression)
+    return summed.size, summed.crc32
 
 
 def write_segment(
