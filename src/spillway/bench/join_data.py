@@ -18,7 +18,7 @@ from spillway.workload import UniformJoin, write_streams
 from spillway.workload.files import write_stream
 
 WARM_UP_ROWS = 300_000
-WARM_UP_FILES = 12
+WARM_UP_FILES = 40
 """What each engine joins before its clock starts: enough for the JVM to compile what it runs all the time.
 
 With three files of 2,000 rows a third of the processor time of the run itself went to the JVM's compiler.

@@ -33,7 +33,10 @@ from spillway.state.tree_step import (
 _LOG = logging.getLogger(__name__)
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_BATCH_BYTES = 64 << 20
-"""A larger bound needs no setting: Spark ends a batch after so many rows in any case."""
+"""A larger bound is none: Spark ends a batch after so many rows in any case."""
+UNBOUNDED = (1 << 31) - 1
+"""Spark's word for no bound. With one it adds up the sizes of all vectors after every row, which took twice
+as long as to fill them."""
 TREE_ATTEMPTS = 4
 """How often an epoch of a tree is run at most."""
 
@@ -102,12 +105,12 @@ class SparkEpoch:
         Spark reads the setting when a job starts, from the session of the DataFrame: in foreachBatch that is
         the stream's own copy of the user's session.
         """
-        if self.batch is None or size > MAX_BATCH_BYTES:
+        if self.batch is None:
             yield
             return
         conf = self.batch.sparkSession.conf
         before = conf.get(BATCH_BYTES, None)
-        conf.set(BATCH_BYTES, str(size))
+        conf.set(BATCH_BYTES, str(size if size <= MAX_BATCH_BYTES else UNBOUNDED))
         try:
             yield
         finally:

@@ -4,10 +4,12 @@ The functions made here are pickled with the orders of all processors; a task pi
 state of their own, so any Python worker of a host can serve any processor.
 """
 
+import gc
 import os
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
@@ -94,7 +96,17 @@ def _deliveries(batches: Batches) -> Iterator[Delivery]:
             yield Delivery.from_json(text)
 
 
+@cache
+def _keep_modules() -> None:
+    """Once in each worker: what is imported is no garbage.
+
+    PySpark collects garbage after each task, and to look through the objects of all modules took 75 ms of it.
+    """
+    gc.freeze()
+
+
 def _here() -> Place:
+    _keep_modules()
     return Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
 
 

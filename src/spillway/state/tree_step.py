@@ -11,6 +11,7 @@ other rows, so an epoch counts only if all its readers read the same attempt of 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +20,17 @@ from spillway.errors import StateError
 from spillway.model.group_set import members
 from spillway.state.attempt import Place
 from spillway.state.exchange import DIRECTORY, Outlet, ParcelWriter, read_parcels
-from spillway.state.group import flags, group_of
+from spillway.state.group import Int64Array, flags, group_of
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
 from spillway.state.orders import Orders, Report
 from spillway.state.step import run_step
 from spillway.state.storage import Storage
 from spillway.state.tree_operator import TreeOperator
+
+Int8Array = np.typing.NDArray[np.int8]
+MOST_SLICES = 16
+"""Into more pieces than this, rows of a batch are not cut: they are collected per join."""
 
 
 class TornEpochError(StateError):
@@ -216,18 +221,17 @@ class _Arrived:
             tags = batch.column(TAG_COLUMN).to_numpy()
             self._rows += self._arrived(batch, tags)
             owners = self._join_of[tags]
-            for other in np.unique(owners):
-                if other != join:
-                    rows = np.flatnonzero(owners == other)
-                    self._writers[int(other)].write(self._piece(batch, tags, rows, int(other)))
-            mine = np.flatnonzero(owners == join)
-            if len(mine):
-                yield self._piece(batch, tags, mine, join)
+            for other, rows in _by_owner(owners):
+                piece = self._piece(batch, tags, rows, other)
+                if other == join:
+                    yield piece
+                else:
+                    self._writers[other].write(piece)
         for writer in self._writers.values():
             writer.close()
         self._ended = True
 
-    def _arrived(self, batch: pa.RecordBatch, tags: np.typing.NDArray[np.int8]) -> int:
+    def _arrived(self, batch: pa.RecordBatch, tags: Int8Array) -> int:
         """How many rows a batch has, of copies the first ones only."""
         if self._counted is None:
             return int(batch.num_rows)
@@ -235,20 +239,30 @@ class _Arrived:
         return int(self._counted[tags, groups].sum())
 
     def _piece(
-        self,
-        batch: pa.RecordBatch,
-        tags: np.typing.NDArray[np.int8],
-        rows: np.typing.NDArray[np.int64],
-        join: int,
+        self, batch: pa.RecordBatch, tags: Int8Array, rows: slice | Int64Array, join: int
     ) -> pa.RecordBatch:
         """Some rows of a batch as one join knows them: its own numbers of inputs, and only its columns."""
         inputs = self._tree.joins[join].inputs
         names = [name for name in batch.schema.names if name == TAG_COLUMN or name in _wanted(inputs)]
-        piece = (
-            batch.select(names) if len(rows) == batch.num_rows else batch.select(names).take(pa.array(rows))
-        )
+        columns = batch.select(names)
+        if isinstance(rows, slice):
+            piece = columns.slice(rows.start, rows.stop - rows.start)
+        else:
+            piece = columns.take(pa.array(rows))
         numbers = pa.array(self._input_of[tags[rows]])
         return piece.set_column(piece.schema.get_field_index(TAG_COLUMN), TAG_COLUMN, numbers)
+
+
+def _by_owner(owners: Int64Array) -> Iterator[tuple[int, slice | Int64Array]]:
+    """Rows by the join that they are for. Rows of one source mostly come together: then as they lie."""
+    ends = [*(np.flatnonzero(owners[1:] != owners[:-1]) + 1).tolist(), len(owners)]
+    if len(ends) <= MOST_SLICES:
+        for start, end in pairwise([0, *ends]):
+            if start < end:
+                yield int(owners[start]), slice(start, end)
+        return
+    for owner in np.unique(owners):
+        yield int(owner), np.flatnonzero(owners == owner)
 
 
 def _wanted(inputs: Sequence[WireInput]) -> set[str]:
