@@ -5,7 +5,9 @@ chain of four streams, each joined with the next on another key, one row per key
 bytes; each peer writes ids and payloads of all streams to Parquet.
 """
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +20,12 @@ from spillway.workload import UniformJoin, write_streams
 from spillway.workload.files import write_stream
 
 WARM_UP_ROWS = 300_000
-WARM_UP_FILES = 40
+WARM_UP_FILE_ROWS = 7_500
+MIN_WARM_UP_FILES = 12
 """What each engine joins before its clock starts: enough for the JVM to compile what it runs all the time.
 
-With three files of 2,000 rows a third of the processor time of the run itself went to the JVM's compiler.
+That is above all what plans an epoch, so epochs count more than rows. With twelve files instead of forty, a
+third of the processor time of the run itself went to the JVM's compiler.
 """
 ROWS_PER_KEY = 2
 DEFAULT_EPOCHS = 20
@@ -40,6 +44,11 @@ def write_chain_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS,
     """The same for the chain: `l` joins with the stream before, `r` with the one after."""
     for stream in CHAIN.streams:
         write_stream(directory / stream, partial(_chain_rows, stream, rows, seed), rows=rows, files=files)
+
+
+def write_warm_up(shape: "JoinShape", directory: Path, rows: int) -> None:
+    """Other files for the same view."""
+    shape.write(directory, rows=rows, files=max(MIN_WARM_UP_FILES, rows // WARM_UP_FILE_ROWS))
 
 
 def _chain_rows(stream: str, keys: int, seed: int, low: int, high: int) -> pa.RecordBatch:
@@ -79,6 +88,14 @@ CHAIN = JoinShape(
     write_chain_data,
 )
 SHAPES = {"join": JOIN, "tree": CHAIN}
+
+
+@contextmanager
+def fresh(out: Path) -> Iterator[Path]:
+    """A directory for one run below `out`, gone afterwards."""
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out) as directory:
+        yield Path(directory)
 
 
 def parquet_row_count(path: Path) -> int:

@@ -6,8 +6,8 @@ the engine's process tree (see `process_memory` for the two ways of counting).
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spillway.errors import JobError
@@ -28,6 +28,8 @@ class PeerResult:
     peak_rss_bytes: int = 0
     peak_pss_bytes: int | None = None
     note: str = ""
+    all_seconds: tuple[float, ...] = ()
+    """Of every run, if this one stands for several."""
     progress: tuple[tuple[float, int], ...] = ()
     """Seconds since the start of the query, and the results that were out by then."""
 
@@ -43,6 +45,13 @@ class PeerResult:
     def to_json(self) -> str:
         """The one line that a peer's process ends with."""
         return json.dumps({**asdict(self), "rows_per_s": self.rows_per_s})
+
+
+def median_run(runs: Sequence[PeerResult]) -> PeerResult:
+    """The run of median time, of two the slower one; one that did not finish, if there is one."""
+    unfinished = [run for run in runs if not run.finished]
+    chosen = unfinished[0] if unfinished else sorted(runs, key=lambda run: run.seconds)[len(runs) // 2]
+    return replace(chosen, all_seconds=tuple(run.seconds for run in runs))
 
 
 def parse_answer(text: str) -> Mapping[str, Any]:

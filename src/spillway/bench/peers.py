@@ -35,10 +35,11 @@ def spark_argv(
     free_run: bool = False,
     warm_up_rows: int | None = None,
     shape: str = "join",
+    repeats: int = 1,
 ) -> list[str]:
     """The command of Spark's own chained stream-stream join."""
     argv = [sys.executable, "-m", "spillway.spark.peer_join", str(data), str(out), "--store", store]
-    argv += ["--cores", str(cores), "--shape", shape]
+    argv += ["--cores", str(cores), "--shape", shape, "--repeats", str(repeats)]
     if limit_seconds is not None:
         argv += ["--limit-seconds", str(limit_seconds)]
     if warm_up_rows is not None:
@@ -55,10 +56,11 @@ def spillway_argv(
     memory_bytes: int | None = None,
     warm_up_rows: int | None = None,
     shape: str = "join",
+    repeats: int = 1,
 ) -> list[str]:
     """The command of Spillway's own run; `memory_bytes` is the budget of one processor."""
     argv = [sys.executable, "-m", "spillway.spark.own_join", str(data), str(out), "--cores", str(cores)]
-    argv += ["--shape", shape]
+    argv += ["--shape", shape, "--repeats", str(repeats)]
     if memory_bytes is not None:
         argv += ["--memory-bytes", str(memory_bytes)]
     if warm_up_rows is not None:
@@ -116,6 +118,7 @@ def run_subprocess(
         peak_rss_bytes=memory.peak_rss_bytes,
         peak_pss_bytes=memory.peak_pss_bytes,
         note=note or str(answer.get("note", "")),
+        all_seconds=tuple(float(seconds) for seconds in answer.get("all_seconds", ())),
         progress=tuple((float(seconds), int(results)) for seconds, results in answer.get("progress", ())),
     )
 

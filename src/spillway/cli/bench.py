@@ -31,12 +31,15 @@ def join(
 def tree(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 10,
-    engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(ENGINES),
+    engines: Annotated[
+        str, typer.Option(help="Which engines, with commas; spark-rocksdb too.")
+    ] = "spillway,spark-default,duckdb",
     limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
+    repeats: Annotated[int, typer.Option(help="Runs of each; the median counts.", min=1)] = 3,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
-    _show(_joined("tree", rows, epochs, engines, limit_seconds), json)
+    _show(_joined("tree", rows, epochs, engines, limit_seconds, repeats=repeats), json)
 
 
 @bench.command()
@@ -157,7 +160,14 @@ def _numbers(given: str, option: str) -> tuple[int, ...]:
 
 
 def _joined(
-    shape: str, rows: int, epochs: int, engines: str, limit_seconds: float, *, free_run: bool = False
+    shape: str,
+    rows: int,
+    epochs: int,
+    engines: str,
+    limit_seconds: float,
+    *,
+    free_run: bool = False,
+    repeats: int = 1,
 ) -> dict[str, Any]:
     return bench_join(
         rows=rows,
@@ -167,6 +177,7 @@ def _joined(
         free_run=free_run,
         note=say,
         shape=shape,
+        repeats=repeats,
     )
 
 

@@ -24,12 +24,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB
 from spillway.bench.join_data import (
     SHAPES,
-    WARM_UP_FILES,
     WARM_UP_ROWS,
     JoinShape,
+    fresh,
     parquet_row_count,
+    write_warm_up,
 )
-from spillway.bench.peer_result import PeerResult
+from spillway.bench.peer_result import PeerResult, median_run
 from spillway.bench.peers import Store
 from spillway.spark.java import find_java
 from spillway.spark.session_defaults import (
@@ -145,6 +146,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit-seconds", type=float)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
+    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     store: Store = arguments.store
@@ -152,14 +154,19 @@ def main() -> None:
     spark = start_session(store, arguments.cores)
     with tempfile.TemporaryDirectory() as scratch:
         small = Path(scratch)
-        shape.write(small / "data", rows=arguments.warm_up_rows, files=WARM_UP_FILES)
+        write_warm_up(shape, small / "data", arguments.warm_up_rows)
         run(spark, shape, small / "data", small / "out", "warm-up", limit_seconds=None, free_run=False)
-    result = run(
-        spark, shape, arguments.data, arguments.out, ENGINES[store],
-        limit_seconds=arguments.limit_seconds, free_run=arguments.free_run,
-    )  # fmt: skip
+    runs: list[PeerResult] = []
+    while len(runs) < arguments.repeats and all(one.finished for one in runs):
+        with fresh(arguments.out) as out:
+            runs.append(
+                run(
+                    spark, shape, arguments.data, out, ENGINES[store],
+                    limit_seconds=arguments.limit_seconds, free_run=arguments.free_run,
+                )
+            )  # fmt: skip
     spark.stop()
-    sys.stdout.write(result.to_json() + "\n")
+    sys.stdout.write(median_run(runs).to_json() + "\n")
 
 
 if __name__ == "__main__":

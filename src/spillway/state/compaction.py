@@ -1,7 +1,8 @@
 """Which runs of a processor to merge: size-tiered, adjacent in age only.
 
 The newest runs of an input, as far back as each is no larger than all newer ones together, become one run
-as soon as there are `fanout` of them. So the number of runs stays logarithmic, each row is rewritten a
+as soon as there are `fanout` of them, of some inputs one or two epochs later: an epoch that merges all inputs
+would take much longer than others. So the number of runs stays logarithmic, each row is rewritten a
 logarithmic number of times, and the rows of a key keep their order of age. Runs beyond a maximal size are
 left alone: no merge needs more memory than that, and the offsets of a string column cannot overflow.
 """
@@ -13,6 +14,10 @@ from spillway.state.expiry import NEVER, Expiry
 from spillway.state.run import Run
 
 NO_EXPIRY = Expiry()
+STAGGER = 3
+"""Inputs that differ by this number may be merged in the same epoch."""
+NEWEST_SHARE = 0.5
+"""The newest run may be so much smaller than the one before: epochs of the same size differ a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ def choose_merges(
     merges = []
     for number in range(inputs):
         mine = [run for run in runs if run.input == number]
-        if chosen := _choose(mine, limits):
+        if chosen := _choose(mine, limits, limits.fanout + number % STAGGER):
             merges.append(tuple(run.name for run in chosen))
     merged = {name for names in merges for name in names}
     due = (
@@ -74,7 +79,7 @@ def _swept(run: Run) -> int:
     return NEVER if run.times is None else run.times.swept
 
 
-def _choose(runs: Sequence[Run], limits: CompactionLimits) -> Sequence[Run]:
+def _choose(runs: Sequence[Run], limits: CompactionLimits, enough: int) -> Sequence[Run]:
     """The longest suffix in which each run is at most as large as all newer ones together, if it is due."""
     start = len(runs)
     newer = 0
@@ -82,9 +87,9 @@ def _choose(runs: Sequence[Run], limits: CompactionLimits) -> Sequence[Run]:
         candidate = runs[start - 1]
         if candidate.bytes >= limits.max_bytes // 2 or newer + candidate.bytes > limits.max_bytes:
             break
-        if newer and candidate.bytes > newer:
+        if newer and candidate.bytes > (newer / NEWEST_SHARE if start == len(runs) - 1 else newer):
             break
         newer += candidate.bytes
         start -= 1
     suffix = runs[start:]
-    return suffix if len(suffix) >= limits.fanout else ()
+    return suffix if len(suffix) >= enough else ()

@@ -221,7 +221,7 @@ class _Arrived:
             tags = batch.column(TAG_COLUMN).to_numpy()
             self._rows += self._arrived(batch, tags)
             owners = self._join_of[tags]
-            for other, rows in _by_owner(owners):
+            for other, rows in by_owner(owners):
                 piece = self._piece(batch, tags, rows, other)
                 if other == join:
                     yield piece
@@ -253,7 +253,7 @@ class _Arrived:
         return piece.set_column(piece.schema.get_field_index(TAG_COLUMN), TAG_COLUMN, numbers)
 
 
-def _by_owner(owners: Int64Array) -> Iterator[tuple[int, slice | Int64Array]]:
+def by_owner(owners: Int64Array) -> Iterator[tuple[int, slice | Int64Array]]:
     """Rows by the join that they are for. Rows of one source mostly come together: then as they lie."""
     ends = [*(np.flatnonzero(owners[1:] != owners[:-1]) + 1).tolist(), len(owners)]
     if len(ends) <= MOST_SLICES:

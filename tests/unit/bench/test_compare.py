@@ -4,6 +4,7 @@ import pytest
 
 from spillway.bench import PeerResult, compare
 from spillway.bench.compare import epoch_growth
+from spillway.bench.peer_result import median_run
 
 
 def result(engine: str, seconds: float, pss: int | None = 100, **more: object) -> PeerResult:
@@ -57,3 +58,12 @@ def test_memory_compares_like_with_like() -> None:
 def test_epoch_growth_needs_ten_epochs() -> None:
     assert epoch_growth([1.0] * 9) is None
     assert epoch_growth([1.0] * 5 + [2.0] * 5) == 1
+
+
+def test_the_median_run_counts_and_one_that_failed_before_all() -> None:
+    runs = [result("spark-default", seconds) for seconds in (9.0, 3.0, 5.0, 7.0)]
+    assert median_run(runs[:3]).seconds == 5.0
+    assert median_run(runs).seconds == 7.0
+    failed = result("spark-default", 4.0, finished=False)
+    chosen = median_run([*runs, failed])
+    assert not chosen.finished and chosen.all_seconds == (9.0, 3.0, 5.0, 7.0, 4.0)

@@ -72,6 +72,13 @@ def test_one_wrong_bit_anywhere_names_the_file(tmp_path: Path, position: int) ->
         read_run(storage, run)
 
 
+def test_a_run_that_does_not_fit_on_the_disk_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a-0.run").symlink_to("/dev/full")
+    with pytest.raises(StateError, match=rf"cannot write {tmp_path}/runs/a-0.run: .*No space left"):
+        stored(Storage(str(tmp_path)), spread(100_000))
+
+
 def test_a_file_of_another_format_version_is_refused() -> None:
     schema = pa.schema([("h", pa.int64())], metadata={"spillway": "99"})
     sink = pa.BufferOutputStream()

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spillway.state.exchange import folded
 from spillway.state.tree_operator import TreeOperator
-from spillway.state.tree_step import Delivery, TornEpochError, agreed, together
+from spillway.state.tree_step import MOST_SLICES, Delivery, TornEpochError, agreed, by_owner, together
 
 
 def test_parts_that_read_different_attempts_are_no_epoch() -> None:
@@ -35,3 +37,15 @@ def test_the_order_of_key_parts_matters_to_their_hash() -> None:
     left, right = np.array([1, 2], dtype=np.int64), np.array([2, 1], dtype=np.int64)
     assert list(folded([left, right])) != list(folded([right, left]))
     assert list(folded([left])) == [1, 2]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=2 * MOST_SLICES))
+def test_rows_of_a_batch_come_to_their_joins_once_and_in_order(runs: list[tuple[int, int]]) -> None:
+    """Few runs of rows for one join are cut as they lie, many are collected."""
+    owners = np.repeat([owner for owner, _ in runs], [rows for _, rows in runs]).astype(np.int64)
+    everything = np.arange(len(owners))
+    found: dict[int, list[int]] = {}
+    for owner, rows in by_owner(owners):
+        assert owner not in found or isinstance(rows, slice)
+        found.setdefault(owner, []).extend(everything[rows].tolist())
+    assert found == {int(one): np.flatnonzero(owners == one).tolist() for one in np.unique(owners)}
