@@ -114,7 +114,10 @@ def test_pickle_holds_the_root_alone_and_works_elsewhere(
 def test_local_files_are_mapped(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     storage.write("x", b"data")
-    assert isinstance(storage.open_input("x"), pa.MemoryMappedFile)
+    opened = storage.open_input("x")
+    with (tmp_path / "x").open("r+b") as file:
+        file.write(b"D")
+    assert opened.read() == b"Data"  # read before, it would be the old content
     assert storage.local_path("x") == str(tmp_path / "x")
 
 

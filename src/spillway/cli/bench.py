@@ -30,7 +30,7 @@ def join(
 @bench.command()
 def tree(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 10,
+    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
     engines: Annotated[
         str, typer.Option(help="Which engines, with commas; spark-rocksdb too.")
     ] = "spillway,spark-default,duckdb",

@@ -104,7 +104,7 @@ def test_spark_command_carries_its_options() -> None:
     argv = spark_argv(Path("d"), Path("o"), "rocksdb", cores=3, limit_seconds=60, free_run=True)
     assert argv[2:] == [
         "spillway.spark.peer_join", "d", "o", "--store", "rocksdb",
-        "--cores", "3", "--shape", "join", "--limit-seconds", "60", "--free-run",
+        "--cores", "3", "--shape", "join", "--repeats", "1", "--limit-seconds", "60", "--free-run",
     ]  # fmt: skip
 
 
