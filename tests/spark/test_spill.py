@@ -9,6 +9,8 @@ import pytest
 
 from spillway import Session, SourceSpec
 from spillway.manager.journal import FILE_NAME, read_journal
+from spillway.spark.epoch import MAX_BATCH_BYTES, UNBOUNDED, batch_bytes
+from spillway.state.orders import Limits
 from spillway.workload import UniformJoin, write_streams
 
 if TYPE_CHECKING:
@@ -96,3 +98,9 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
             assert database.sql(f"{left} EXCEPT ALL {right}").fetchall() == []
         ((count,),) = database.sql(f"SELECT count(*) FROM ({wanted})").fetchall()
     assert summary["results_runtime"] + summary["results_cleanup"] == count
+
+
+def test_arriving_batches_are_bounded_by_the_least_budget() -> None:
+    assert batch_bytes([Limits(), Limits()]) == UNBOUNDED
+    assert batch_bytes([Limits(), Limits(round_bytes=70_000), Limits(round_bytes=90_000)]) == 70_000
+    assert batch_bytes([Limits(round_bytes=1 << 40)]) == MAX_BATCH_BYTES

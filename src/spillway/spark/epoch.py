@@ -6,7 +6,7 @@ With several executors an anchor (see `anchor`) keeps each processor on its exec
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from spillway.spark.anchors import Anchors
 from spillway.spark.processor import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
-from spillway.state.orders import Orders, Report
+from spillway.state.orders import NO_BOUND, Limits, Orders, Report
 from spillway.state.step import StatefulOperator
 from spillway.state.tree_operator import TreeOperator
 from spillway.state.tree_step import (
@@ -33,10 +33,10 @@ from spillway.state.tree_step import (
 _LOG = logging.getLogger(__name__)
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_BATCH_BYTES = 64 << 20
-"""A larger bound is none: Spark ends a batch after so many rows in any case."""
+"""The largest bound, and Spark's own default."""
 UNBOUNDED = (1 << 31) - 1
-"""Spark's word for no bound. With one it adds up the sizes of all vectors after every row, which took twice
-as long as to fill them."""
+"""Spark's word for no bound: batches end after so many rows only. With one it adds up the sizes of all
+vectors after every row, which took twice as long as to fill them."""
 TREE_ATTEMPTS = 4
 """How often an epoch of a tree is run at most."""
 
@@ -51,7 +51,7 @@ class SparkEpoch:
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        with self._bounded_batches(orders[0].limits.round_bytes):
+        with self._bounded_batches(batch_bytes(one.limits for one in orders)):
             if isinstance(self.operator, TreeOperator):
                 return self._tree(self.operator, orders)
             return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
@@ -100,7 +100,7 @@ class SparkEpoch:
 
     @contextmanager
     def _bounded_batches(self, size: int) -> Iterator[None]:
-        """Let Spark hand over rows in Arrow batches of about this many bytes, if that is a bound at all.
+        """Let Spark hand over rows in Arrow batches of about this many bytes.
 
         Spark reads the setting when a job starts, from the session of the DataFrame: in foreachBatch that is
         the stream's own copy of the user's session.
@@ -110,7 +110,7 @@ class SparkEpoch:
             return
         conf = self.batch.sparkSession.conf
         before = conf.get(BATCH_BYTES, None)
-        conf.set(BATCH_BYTES, str(size if size <= MAX_BATCH_BYTES else UNBOUNDED))
+        conf.set(BATCH_BYTES, str(size))
         try:
             yield
         finally:
@@ -144,3 +144,9 @@ class SparkEpoch:
         # Folded once to an array of numbers; hundreds of them as an expression each took Spark 10 ms longer.
         listed = f"cast(split('{','.join(map(str, targets))}', ',') as array<int>)"
         return F.expr(f"element_at({listed}, {group} + 1)")
+
+
+def batch_bytes(limits: Iterable[Limits]) -> int:
+    """What an arriving batch may take: a round of the processor with the least memory, if any is bounded."""
+    least = min(one.round_bytes for one in limits)
+    return UNBOUNDED if least >= NO_BOUND else min(least, MAX_BATCH_BYTES)

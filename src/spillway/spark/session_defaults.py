@@ -85,5 +85,6 @@ def without_checksum_files(spark: SparkSession) -> None:
     """
     context = spark.sparkContext
     assert context._jvm is not None
-    files = context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    root = context._jvm.java.net.URI.create("file:///")
+    files = context._jvm.org.apache.hadoop.fs.FileSystem.get(root, context._jsc.hadoopConfiguration())
     files.setWriteChecksum(False)
