@@ -236,7 +236,7 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
     config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(4 << 20))
     engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
     chance = np.random.default_rng(4)
-    rows = [stream(chance, batch_id, 12_000, 4_000) for batch_id in range(7)]
+    rows = [stream(chance, batch_id, 18_000, 6_000) for batch_id in range(7)]
     entries = []
     for batch_id, batch in enumerate(rows):
         entries.append(engine.run_epoch(LocalCluster(plan, wire(batch, 10_000)), batch_id))

@@ -15,7 +15,7 @@ from spillway.bench.process_memory import ProcessMemory, read_pss
 from spillway.errors import SourceError
 
 ANSWER = {"engine": "x", "rows_in": 30, "results": 4, "seconds": 1.5, "epoch_seconds": [0.5, 1.0]}
-GROW = "import time; block = bytearray(b'x') * (200 << 20); time.sleep(0.6)"
+GROW = "import time; block = bytearray(b'x') * (200 << 20); time.sleep(1.5)"
 
 
 def python(code: str) -> list[str]:
