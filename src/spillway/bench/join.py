@@ -10,14 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB, SPILLWAY, compare
+from spillway.bench.compare import DUCKDB, SPILLWAY, compare
 from spillway.bench.join_data import SHAPES
 from spillway.bench.peer_result import PeerResult
-from spillway.bench.peers import Store, duckdb_argv, run_subprocess, spark_argv, spillway_argv
+from spillway.bench.peers import STORES, duckdb_argv, run_subprocess, spark_argv, spillway_argv
 from spillway.errors import JobError
 
-STORES: dict[str, Store] = {SPARK_DEFAULT: "default", SPARK_ROCKSDB: "rocksdb"}
-ENGINES = ("spillway", "spark-default", "spark-rocksdb", "duckdb")
+ENGINES = (SPILLWAY, *STORES, DUCKDB)
 
 
 def bench_join(

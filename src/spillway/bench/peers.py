@@ -15,11 +15,14 @@ from typing import IO, Literal
 
 import psutil
 
+from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB
 from spillway.bench.peer_result import PeerResult, parse_answer
 from spillway.bench.process_memory import ProcessMemory
 from spillway.errors import JobError
 
 Store = Literal["default", "rocksdb"]
+STORES: dict[str, Store] = {SPARK_DEFAULT: "default", SPARK_ROCKSDB: "rocksdb"}
+"""Spark's state stores, by the engine that uses them."""
 
 STOP_SECONDS = 10.0  # a JVM needs some to delete its scratch directories
 _NOTE_CHARACTERS = 300

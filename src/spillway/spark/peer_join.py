@@ -21,7 +21,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB
 from spillway.bench.join_data import (
     SHAPES,
     WARM_UP_ROWS,
@@ -31,13 +30,10 @@ from spillway.bench.join_data import (
     write_warm_up,
 )
 from spillway.bench.peer_result import PeerResult, median_run
-from spillway.bench.peers import Store
+from spillway.bench.peers import STORES, Store
 from spillway.spark.java import find_java
-from spillway.spark.session_defaults import (
-    CHECKPOINT_FILES,
-    CHECKPOINT_FILES_BY_RENAME,
-    without_checksum_files,
-)
+from spillway.spark.session import without_checksum_files
+from spillway.spark.session_defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -58,7 +54,7 @@ STORE_SETTINGS: dict[Store, dict[str, str]] = {
         "spark.sql.streaming.join.stateFormatVersion": "4",
     },
 }
-ENGINES: dict[Store, str] = {"default": SPARK_DEFAULT, "rocksdb": SPARK_ROCKSDB}
+ENGINES = {store: engine for engine, store in STORES.items()}
 
 
 def start_session(store: Store, cores: int) -> SparkSession:

@@ -9,8 +9,6 @@ Known limit: heap and JVM options reach only a JVM that is not yet up.
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from spillway.spark.session_master import Master
 
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
@@ -75,16 +73,3 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
         if "SPARK_LOCAL_IP" not in environ:
             settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     return settings
-
-
-def without_checksum_files(spark: SparkSession) -> None:
-    """Let Spark write its logs on local disks without a `.crc` file beside each.
-
-    For every file that it creates, Hadoop starts the program chmod (4 to 5 ms), so half of these are saved:
-    28 ms per epoch with four file sources. Files that are there with a checksum are still checked against it.
-    """
-    context = spark.sparkContext
-    assert context._jvm is not None
-    root = context._jvm.java.net.URI.create("file:///")
-    files = context._jvm.org.apache.hadoop.fs.FileSystem.get(root, context._jsc.hadoopConfiguration())
-    files.setWriteChecksum(False)

@@ -53,7 +53,7 @@ class SummedFile:
         self.crc32 = 0
 
     def write(self, data: bytes | pa.Buffer) -> int:
-        self.crc32 = zlib.crc32(data, self.crc32)
+        self.crc32 = crc32(data, self.crc32)
         self._file.write(data)
         self.size += len(data)
         return len(data)

