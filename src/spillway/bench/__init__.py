@@ -5,7 +5,8 @@ answers with one JSON line.
 """
 
 from spillway.bench.compare import compare
+from spillway.bench.engine_process import run_subprocess
 from spillway.bench.peer_result import PeerResult
-from spillway.bench.peers import duckdb_argv, run_subprocess, spark_argv
+from spillway.bench.peers import duckdb_argv, spark_argv
 
 __all__ = ["PeerResult", "compare", "duckdb_argv", "run_subprocess", "spark_argv"]

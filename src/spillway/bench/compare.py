@@ -1,13 +1,14 @@
 """The figures of a comparison, from the engines' results alone.
 
 Ratios of speed are Spillway over peer (above 1: Spillway is faster); the ratio of memory is Spillway's
-peak over the peer's (below 1: Spillway needs less). A figure whose engine is missing or has none is None,
+peak over the peer's (below 1: Spillway needs less). Of engines that took turns the ratio of speed is the
+median over the rounds. A figure whose engine is missing or has none is None,
 never 0. An engine that was stopped early counts with the rows it had processed; only engines that
 finished must agree on the number of results.
 """
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
+from statistics import fmean, median
 
 from spillway.bench.peer_result import PeerResult
 
@@ -54,6 +55,8 @@ def epoch_growth(epoch_seconds: Sequence[float]) -> float | None:
 def _speed_ratio(own: PeerResult | None, peer: PeerResult | None) -> float | None:
     if own is None or peer is None or not own.rows_per_s or not peer.rows_per_s:
         return None
+    if peer.finished and len(own.all_seconds) == len(peer.all_seconds) > 1:
+        return median(theirs / ours for ours, theirs in zip(own.all_seconds, peer.all_seconds, strict=True))
     return own.rows_per_s / peer.rows_per_s
 
 

@@ -1,16 +1,16 @@
 """DuckDB's one-shot batch join of the benchmark's files: what the machine can do when all input is known.
 
-A program: its last line of output is the answer. Known limit: not incremental, one "epoch".
+A program (see `engine_process`). Known limit: not incremental, one "epoch".
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 import duckdb
 
 from spillway.bench.compare import DUCKDB
+from spillway.bench.engine_process import serve
 from spillway.bench.join_data import SHAPES, JoinShape, parquet_row_count
 from spillway.bench.peer_result import PeerResult
 
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
-    sys.stdout.write(run(shape, arguments.data, arguments.out, arguments.threads).to_json() + "\n")
+    serve(lambda: run(shape, arguments.data, arguments.out, arguments.threads))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,27 @@
 """The benchmark `join`: the same files and triggers through Spillway, Spark's own join, and DuckDB.
 
-Engines run one after the other, each in a process of its own, so that only ratios inside one run are
-compared. With `repeats` each does it several times in its process, and its median run counts. DuckDB's
-one-shot join, which sees all input at once, is the limit and not a rival.
+Each engine has a process of its own, and only one runs at a time. With `repeats` they take turns and stay
+warm between them, so that phases of a slow machine meet all alike: of each the median run counts, and ratios
+are medians over the rounds. DuckDB's one-shot join, which sees all input at once, is the limit and not a
+rival.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from spillway.bench.compare import DUCKDB, SPILLWAY, compare
+from spillway.bench.engine_process import EngineProcess
 from spillway.bench.join_data import SHAPES
-from spillway.bench.peer_result import PeerResult
-from spillway.bench.peers import STORES, duckdb_argv, run_subprocess, spark_argv, spillway_argv
+from spillway.bench.peer_result import PeerResult, median_run
+from spillway.bench.peers import STORES, duckdb_argv, spark_argv, spillway_argv
 from spillway.errors import JobError
 
 ENGINES = (SPILLWAY, *STORES, DUCKDB)
+GRACE_SECONDS = 120.0
+"""For start and warm-up of an engine, besides its limit."""
 
 
 def bench_join(
@@ -38,12 +43,11 @@ def bench_join(
         data = Path(scratch) / "data"
         note(f"writing {rows:,} rows per stream in {epochs} files")
         SHAPES[shape].write(data, rows=rows, files=epochs)
-        results = []
-        for engine in engines:
-            note(f"running {engine}")
-            result = _run(engine, shape, data, Path(scratch) / engine, limit_seconds, free_run, repeats)
-            note(_line(result))
-            results.append(result)
+        commands = {
+            engine: _argv(engine, shape, data, Path(scratch) / engine, limit_seconds, free_run)
+            for engine in engines
+        }
+        results = in_turns(commands, repeats, limit_seconds + GRACE_SECONDS, note)
     settings = {"rows": rows, "epochs": epochs, "free_run": free_run, "repeats": repeats}
     own = next((one for one in results if one.engine == SPILLWAY), None)
     return {
@@ -55,6 +59,30 @@ def bench_join(
     }
 
 
+def in_turns(
+    commands: Mapping[str, Sequence[str]], rounds: int, limit_seconds: float, note: Callable[[str], None]
+) -> list[PeerResult]:
+    """One result of each engine, from one turn in each round; one that did not finish gets no further turn.
+
+    The order is turned around from round to round: what an engine leaves behind would slow down the same one.
+    """
+    runs: dict[str, list[PeerResult]] = {engine: [] for engine in commands}
+    with ExitStack() as stack:
+        processes = {
+            engine: stack.enter_context(EngineProcess(argv, engine=engine))
+            for engine, argv in commands.items()
+        }
+        for number in range(rounds):
+            for engine in list(commands)[:: -1 if number % 2 else 1]:
+                if all(run.finished for run in runs[engine]):
+                    note(f"running {engine}")
+                    runs[engine].append(processes[engine].turn(limit_seconds))
+                    note(_line(runs[engine][-1]))
+                if number == rounds - 1:
+                    processes[engine].close()
+    return [median_run(taken) for taken in runs.values()]
+
+
 def _line(result: PeerResult) -> str:
     text = (
         f"{result.engine}: {result.rows_per_s:,.0f} rows/s, {result.seconds:.1f} s, "
@@ -63,16 +91,11 @@ def _line(result: PeerResult) -> str:
     return f"{text} ({result.note})" if result.note else text
 
 
-def _run(
-    engine: str, shape: str, data: Path, out: Path, limit_seconds: float, free_run: bool, repeats: int
-) -> PeerResult:
+def _argv(engine: str, shape: str, data: Path, out: Path, limit_seconds: float, free_run: bool) -> list[str]:
     if engine == SPILLWAY:
-        argv = spillway_argv(data, out, free_run=free_run, shape=shape, repeats=repeats)
-    elif engine in STORES:
-        argv = spark_argv(
-            data, out, STORES[engine],
-            limit_seconds=limit_seconds, free_run=free_run, shape=shape, repeats=repeats,
-        )  # fmt: skip
-    else:
-        argv = duckdb_argv(data, out, shape=shape)
-    return run_subprocess(argv, repeats * limit_seconds + 120, engine=engine)
+        return spillway_argv(data, out, free_run=free_run, shape=shape)
+    if engine in STORES:
+        return spark_argv(
+            data, out, STORES[engine], limit_seconds=limit_seconds, free_run=free_run, shape=shape
+        )
+    return duckdb_argv(data, out, shape=shape)

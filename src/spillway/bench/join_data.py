@@ -5,9 +5,8 @@ chain of four streams, each joined with the next on another key, one row per key
 bytes; each peer writes ids and payloads of all streams to Parquet.
 """
 
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -90,12 +89,12 @@ CHAIN = JoinShape(
 SHAPES = {"join": JOIN, "tree": CHAIN}
 
 
-@contextmanager
-def fresh(out: Path) -> Iterator[Path]:
-    """A directory for one run below `out`, gone afterwards."""
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out) as directory:
-        yield Path(directory)
+def fresh(out: Path) -> Path:
+    """The same directory, without the results and the checkpoint of an earlier run."""
+    for part in ("results", "checkpoint"):
+        if (out / part).exists():
+            shutil.rmtree(out / part)
+    return out
 
 
 def parquet_row_count(path: Path) -> int:

@@ -48,21 +48,27 @@ class PeerResult:
 
 
 def median_run(runs: Sequence[PeerResult]) -> PeerResult:
-    """The run of median time, of two the slower one; one that did not finish, if there is one."""
+    """The run of median time, of two the slower one, with the peaks of all; one that did not finish, if
+    there is one."""
     unfinished = [run for run in runs if not run.finished]
     chosen = unfinished[0] if unfinished else sorted(runs, key=lambda run: run.seconds)[len(runs) // 2]
-    return replace(chosen, all_seconds=tuple(run.seconds for run in runs))
+    shared = [run.peak_pss_bytes for run in runs if run.peak_pss_bytes is not None]
+    return replace(
+        chosen,
+        all_seconds=tuple(run.seconds for run in runs),
+        peak_rss_bytes=max(run.peak_rss_bytes for run in runs),
+        peak_pss_bytes=max(shared, default=None),
+    )
 
 
-def parse_answer(text: str) -> Mapping[str, Any]:
-    """The JSON object on the last line of a peer's output that is not empty."""
-    lines = [line for line in text.splitlines() if line.strip()]
+def parse_answer(line: str) -> Mapping[str, Any]:
+    """The JSON object that a program ends a run with."""
     try:
-        answer = json.loads(lines[-1])
-    except (IndexError, json.JSONDecodeError):
+        answer = json.loads(line)
+    except json.JSONDecodeError:
         answer = None
     if not isinstance(answer, dict):
-        raise JobError("the last line of its output is no JSON object")
+        raise JobError("its answer is no JSON object")
     missing = [key for key in ANSWER_KEYS if key not in answer]
     if missing:
         raise JobError(f"its answer lacks {', '.join(missing)}")

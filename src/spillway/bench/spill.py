@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from spillway.bench.compare import SPARK_ROCKSDB
+from spillway.bench.engine_process import run_subprocess
 from spillway.bench.join_data import write_join_data
 from spillway.bench.peer_result import PeerResult
-from spillway.bench.peers import run_subprocess, spark_argv, spillway_argv
+from spillway.bench.peers import spark_argv, spillway_argv
 from spillway.bench.spill_figures import (
     FULL,
     SHARES,

@@ -1,17 +1,17 @@
 """Spillway's own run of the join benchmark, under the same rules as its peers.
 
-A program: its last line of output is the answer. Like the Spark peer it runs the same view once over
+A program (see `engine_process`). Like the Spark peer it runs the same view once over
 other files before the clock starts, and its clock runs from the start of the query to its end.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from spillway.bench.compare import SPILLWAY
+from spillway.bench.engine_process import serve
 from spillway.bench.join_data import (
     SHAPES,
     WARM_UP_ROWS,
@@ -20,7 +20,7 @@ from spillway.bench.join_data import (
     parquet_row_count,
     write_warm_up,
 )
-from spillway.bench.peer_result import PeerResult, median_run
+from spillway.bench.peer_result import PeerResult
 from spillway.job import SourceSpec
 from spillway.spark.view_session import Session
 
@@ -79,7 +79,6 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
     parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
-    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
@@ -88,16 +87,12 @@ def main() -> None:
             small = Path(scratch)
             write_warm_up(shape, small / "data", arguments.warm_up_rows)
             run(session, shape, small / "data", small / "out", arguments.cores, free_run=False)
-        runs = []
-        for _ in range(arguments.repeats):
-            with fresh(arguments.out) as out:
-                runs.append(
-                    run(
-                        session, shape, arguments.data, out, arguments.cores,
-                        free_run=arguments.free_run, memory_bytes=arguments.memory_bytes,
-                    )
-                )  # fmt: skip
-    sys.stdout.write(median_run(runs).to_json() + "\n")
+        serve(
+            lambda: run(
+                session, shape, arguments.data, fresh(arguments.out), arguments.cores,
+                free_run=arguments.free_run, memory_bytes=arguments.memory_bytes,
+            )
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Spark's own chained stream-stream join of the benchmark's files, tuned in its favour.
 
-A program: its last line of output is the answer. The settings are those a careful engineer would choose
+A program (see `engine_process`). The settings are those a careful engineer would choose
 on one machine: as many shuffle partitions as cores (each is a state store), a large heap, no progress bar
 or web server, the same quick writing of checkpoint files as Spillway. The same query runs once over other
 files before the clock starts, so that neither class loading nor code generation is counted.
@@ -21,6 +21,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spillway.bench.engine_process import serve
 from spillway.bench.join_data import (
     SHAPES,
     WARM_UP_ROWS,
@@ -29,7 +30,7 @@ from spillway.bench.join_data import (
     parquet_row_count,
     write_warm_up,
 )
-from spillway.bench.peer_result import PeerResult, median_run
+from spillway.bench.peer_result import PeerResult
 from spillway.bench.peers import STORES, Store
 from spillway.spark.java import find_java
 from spillway.spark.session import without_checksum_files
@@ -142,7 +143,6 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit-seconds", type=float)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
-    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     store: Store = arguments.store
@@ -152,17 +152,13 @@ def main() -> None:
         small = Path(scratch)
         write_warm_up(shape, small / "data", arguments.warm_up_rows)
         run(spark, shape, small / "data", small / "out", "warm-up", limit_seconds=None, free_run=False)
-    runs: list[PeerResult] = []
-    while len(runs) < arguments.repeats and all(one.finished for one in runs):
-        with fresh(arguments.out) as out:
-            runs.append(
-                run(
-                    spark, shape, arguments.data, out, ENGINES[store],
-                    limit_seconds=arguments.limit_seconds, free_run=arguments.free_run,
-                )
-            )  # fmt: skip
+    serve(
+        lambda: run(
+            spark, shape, arguments.data, fresh(arguments.out), ENGINES[store],
+            limit_seconds=arguments.limit_seconds, free_run=arguments.free_run,
+        )
+    )  # fmt: skip
     spark.stop()
-    sys.stdout.write(median_run(runs).to_json() + "\n")
 
 
 if __name__ == "__main__":

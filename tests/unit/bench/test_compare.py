@@ -1,5 +1,7 @@
 """The figures of a comparison, from made-up results."""
 
+from dataclasses import replace
+
 import pytest
 
 from spillway.bench import PeerResult, compare
@@ -35,6 +37,16 @@ def test_all_ratios() -> None:
     assert figures["results_agree"] is True
 
 
+def test_ratios_of_turns_are_medians_over_rounds() -> None:
+    own = result("spillway", 2, all_seconds=(1.0, 2.0, 4.0))
+    peer = result("spark-default", 8, all_seconds=(5.0, 8.0, 12.0))
+    assert compare([own, peer])["ratio_spark_default"] == 4
+    once = replace(peer, all_seconds=(5.0,), finished=False)
+    assert compare([own, once])["ratio_spark_default"] == 4  # 8 s against 2 s
+    assert compare([own, replace(peer, all_seconds=(9.0, 8.0, 12.0))])["ratio_spark_default"] == 4
+    assert compare([own, replace(peer, all_seconds=(9.0, 10.0, 12.0))])["ratio_spark_default"] == 5
+
+
 def test_missing_or_failed_peers_have_no_ratio() -> None:
     figures = compare(
         [result("spillway", 10), PeerResult("spark-default", 0, 0, 0.0, finished=False, note="died")]
@@ -64,6 +76,8 @@ def test_the_median_run_counts_and_one_that_failed_before_all() -> None:
     runs = [result("spark-default", seconds) for seconds in (9.0, 3.0, 5.0, 7.0)]
     assert median_run(runs[:3]).seconds == 5.0
     assert median_run(runs).seconds == 7.0
+    peaks = median_run([result("x", 1, 70, peak_rss_bytes=80), result("x", 2, None, peak_rss_bytes=90)])
+    assert (peaks.peak_pss_bytes, peaks.peak_rss_bytes) == (70, 90)
     failed = result("spark-default", 4.0, finished=False)
     chosen = median_run([*runs, failed])
     assert not chosen.finished and chosen.all_seconds == (9.0, 3.0, 5.0, 7.0, 4.0)

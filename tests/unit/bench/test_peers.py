@@ -9,6 +9,8 @@ import psutil
 import pytest
 
 from spillway.bench import duckdb_argv, run_subprocess, spark_argv
+from spillway.bench.engine_process import EngineProcess
+from spillway.bench.join import in_turns
 from spillway.bench.join_data import write_join_data
 from spillway.bench.peer_result import PeerResult
 from spillway.bench.process_memory import ProcessMemory, read_pss
@@ -69,6 +71,46 @@ def test_limit_stops_the_whole_tree(tmp_path: Path) -> None:
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
+def test_a_process_stays_up_between_its_turns() -> None:
+    code = (
+        "import os; from spillway.bench.engine_process import serve; "
+        "from spillway.bench.peer_result import PeerResult; turns = iter(range(9)); "
+        "serve(lambda: PeerResult('x', os.getpid(), next(turns), 1.0))"
+    )
+    with EngineProcess(python(code), engine="mine") as process:
+        results = [process.turn(60.0) for _ in range(3)]
+        pid = results[0].rows_in
+        assert psutil.pid_exists(pid)
+    assert [one.results for one in results] == [0, 1, 2]
+    assert {(one.engine, one.rows_in, one.finished) for one in results} == {("mine", pid, True)}
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_process_that_ends_between_turns_is_a_failure() -> None:
+    process = EngineProcess(python(f"print({json.dumps(json.dumps(ANSWER))}, flush=True); exit('enough')"))
+    assert process.turn(60.0).finished
+    second = process.turn(60.0)
+    assert not second.finished and second.note == "ended with code 1: enough"
+
+
+def test_engines_take_turns_in_changing_order(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    code = (
+        "import sys; from spillway.bench.engine_process import serve; "
+        "from spillway.bench.peer_result import PeerResult\n"
+        "def run():\n"
+        "    with open({log!r}, 'a') as log: log.write({name!r})\n"
+        "    return PeerResult({name!r}, 1, 1, 1.0, finished={name!r} != 'c')\n"
+        "serve(run)"
+    )
+    commands = {name: python(code.format(log=str(log), name=name)) for name in "abc"}
+    results = in_turns(commands, 3, 60.0, lambda line: None)
+    assert log.read_text() == "abcbaab"
+    assert [(one.engine, len(one.all_seconds), one.finished) for one in results] == [
+        ("a", 3, True), ("b", 3, True), ("c", 1, False)
+    ]  # fmt: skip
+
+
 def test_memory_of_children_counts() -> None:
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {GROW!r}])"
     result = run_subprocess(python(code), engine="x")
@@ -104,7 +146,7 @@ def test_spark_command_carries_its_options() -> None:
     argv = spark_argv(Path("d"), Path("o"), "rocksdb", cores=3, limit_seconds=60, free_run=True)
     assert argv[2:] == [
         "spillway.spark.peer_join", "d", "o", "--store", "rocksdb",
-        "--cores", "3", "--shape", "join", "--repeats", "1", "--limit-seconds", "60", "--free-run",
+        "--cores", "3", "--shape", "join", "--limit-seconds", "60", "--free-run",
     ]  # fmt: skip
 
 
