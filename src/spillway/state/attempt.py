@@ -224,7 +224,8 @@ class Attempt(Generic[OperatorT]):
             merged = self._in_window(old[0].input, merged, newer)
             self._sample()
             if merged.rows:
-                run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last)
+                parts = sum(run.parts for run in old)
+                run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last, parts)
                 self._sample()
                 runs[run.name] = run
                 segments[run.name] = [segment]
@@ -259,13 +260,20 @@ class Attempt(Generic[OperatorT]):
         return limit >= NO_BOUND or self.others_bytes + self.tier.resident_bytes() < limit
 
     def _write_run(
-        self, label: str, number: int, segment: Segment, first_epoch: int, last_epoch: int
+        self,
+        label: str,
+        number: int,
+        segment: Segment,
+        first_epoch: int,
+        last_epoch: int,
+        parts: int = 1,
     ) -> tuple[Run, Segment]:
         name = "runs/" + self._name(f"{label}.run")
         size, checksum = write_run(self.storage, name, segment, self.orders.run_compression)
         live = present(segment.hashes, self.operator.groups)
         times = self._event_times(number, segment)
-        run = Run(name, number, first_epoch, last_epoch, segment.rows, size, checksum, live, times=times)
+        rows = segment.rows
+        run = Run(name, number, first_epoch, last_epoch, rows, size, checksum, live, times=times, parts=parts)
         self.added.append(run)
         self._settle()
         return run, self.tier.store(run, segment, live)

@@ -1,14 +1,18 @@
-"""Which runs of a processor to merge: size-tiered, adjacent in age only.
+"""Which runs of a processor to merge: those of the same tier, adjacent in age only.
 
-The newest runs of an input, as far back as each is no larger than all newer ones together, become one run
-as soon as there are `fanout` of them, of some inputs one or two epochs later: an epoch that merges all inputs
-would take much longer than others. So the number of runs stays logarithmic, each row is rewritten a
-logarithmic number of times, and the rows of a key keep their order of age. Runs beyond a maximal size are
-left alone: no merge needs more memory than that, and the offsets of a string column cannot overflow.
+A run of tier t is made of at least fanout^t runs as epochs wrote them. As soon as there are `fanout` runs of
+a tier side by side they become one of a higher tier, for some inputs one or two epochs later: an epoch that
+merges all inputs would take much longer than others. So, whatever the sizes, the number of runs stays
+logarithmic, each row is rewritten a logarithmic number of times, and the rows of a key keep their order of
+age. All processors count alike, so they merge in the same epochs and do not wait for each other.
+
+Runs beyond a maximal size are left alone: no merge needs more memory than that, and the offsets of a string
+column cannot overflow.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 
 from spillway.state.expiry import NEVER, Expiry
 from spillway.state.run import Run
@@ -17,10 +21,6 @@ NO_EXPIRY = Expiry()
 STAGGER = 3
 """Inputs that differ by this number may be merged in the same epoch. Over 20 epochs of six inputs on two
 processors, the epoch with the largest merge merged 26 MB instead of 36 MB; of 10 epochs, 32 instead of 59."""
-NEWEST_SHARE = 0.5
-"""The newest run may be so much smaller than the one before: epochs of the same size differ a little, and
-processors would merge in different epochs and wait for each other (in the same 20 epochs the larger merges of
-each add up to 145 MB instead of 188 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,35 @@ def _swept(run: Run) -> int:
 
 
 def _choose(runs: Sequence[Run], limits: CompactionLimits, enough: int) -> Sequence[Run]:
-    """The longest suffix in which each run is at most as large as all newer ones together, if it is due."""
-    start = len(runs)
-    newer = 0
-    while start > 0:
-        candidate = runs[start - 1]
-        if candidate.bytes >= limits.max_bytes // 2 or newer + candidate.bytes > limits.max_bytes:
-            break
-        if newer and candidate.bytes > (newer / NEWEST_SHARE if start == len(runs) - 1 else newer):
-            break
-        newer += candidate.bytes
-        start -= 1
-    suffix = runs[start:]
-    return suffix if len(suffix) >= enough else ()
+    """The newest runs of one tier, if there are enough: as many as may become one run, oldest first.
+
+    Small runs behind one that is left alone get no newer neighbours, so two of them are enough.
+    """
+    closed = False
+    for is_large, stretch in groupby(reversed(runs), lambda run: run.bytes >= limits.max_bytes // 2):
+        if not is_large:
+            small = list(stretch)
+            for tier in [small] if closed else _tiers(small, limits.fanout):
+                if len(tier) >= (2 if closed else enough):
+                    sizes = accumulate(run.bytes for run in reversed(tier))
+                    fitting = sum(size <= limits.max_bytes for size in sizes)
+                    return tier[::-1][:fitting]
+        closed = True
+    return ()
+
+
+def _tiers(newest_first: Sequence[Run], fanout: int) -> list[list[Run]]:
+    """The runs by tier; one of a lower tier than a newer one counts with that."""
+    tiers: list[list[Run]] = []
+    reached = -1
+    for run in newest_first:
+        tier = _tier(run.parts, fanout)
+        if tier > reached:
+            reached = tier
+            tiers.append([])
+        tiers[-1].append(run)
+    return tiers
+
+
+def _tier(parts: int, fanout: int) -> int:
+    return 0 if parts < fanout else 1 + _tier(parts // fanout, fanout)

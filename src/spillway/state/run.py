@@ -49,6 +49,8 @@ class Run:
     spilled: GroupSet = 0
     times: EventTimes | None = None
     """Only in views with windows."""
+    parts: int = 1
+    """How many runs, as epochs wrote them, were merged into this one."""
 
     def to_json(self) -> list[object]:
         return [
@@ -62,11 +64,12 @@ class Run:
             to_hex(self.live),
             to_hex(self.spilled),
             None if self.times is None else list(self.times),
+            self.parts,
         ]
 
     @staticmethod
     def from_json(fields: list[object]) -> "Run":
-        name, *numbers, live, spilled, times = fields
+        name, *numbers, live, spilled, times = fields[:10]
         input_, first, last, rows, size, checksum = (int(str(number)) for number in numbers)
         return Run(
             str(name),
@@ -79,6 +82,7 @@ class Run:
             from_hex(str(live)),
             from_hex(str(spilled)),
             EventTimes(*times) if isinstance(times, list) else None,
+            *(int(str(parts)) for parts in fields[10:]),  # manifests of older versions end before
         )
 
 

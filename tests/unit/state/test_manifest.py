@@ -1,10 +1,11 @@
 """The manifest: a fold of records that survives storage, and a log that one driver at a time can extend."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spillway.errors import CheckpointError, StateError
@@ -156,23 +157,49 @@ def test_a_document_without_a_header_is_named(tmp_path: Path, content: bytes) ->
         read_document(Storage(str(tmp_path)), "x.json")
 
 
-@given(st.lists(st.integers(1, 400), max_size=120), st.integers(2, 6))
-def test_merging_keeps_runs_few_and_adjacent(sizes: list[int], fanout: int) -> None:
-    """Merges carried out epoch by epoch: logarithmically many runs, none too large, always neighbours."""
-    limits = CompactionLimits(fanout=fanout, max_bytes=4_000)
+@given(st.lists(st.integers(1, 400), max_size=150), st.integers(2, 6), st.sampled_from([4_000, 10**9]))
+@example([400 // (epoch + 1) + 1 for epoch in range(150)], 3, 10**9)  # ever less
+@example([epoch + 1 for epoch in range(150)], 3, 10**9)  # ever more
+def test_merging_keeps_runs_few_and_adjacent(sizes: list[int], fanout: int, most: int) -> None:
+    """Merges carried out epoch by epoch: logarithmically many runs and rewrites, always of neighbours."""
+    limits = CompactionLimits(fanout=fanout, max_bytes=most)
     runs: list[Run] = []
+    rewritten = 0
     for epoch, size in enumerate(sizes):
         for names in choose_merges(runs, 2, limits):
             chosen = [one for one in runs if one.name in names]
             first = runs.index(chosen[0])
             assert [one.name for one in runs[first : first + len(chosen)]] == list(names)
-            assert len(chosen) >= fanout
-            merged = run(f"m{epoch}", chosen[0].first_epoch, size=sum(one.bytes for one in chosen))
+            assert len(chosen) >= (fanout if most > sum(sizes) else 2)
+            merged = replace(
+                run(f"m{epoch}", chosen[0].first_epoch, size=sum(one.bytes for one in chosen)),
+                last_epoch=chosen[-1].last_epoch,
+                parts=sum(one.parts for one in chosen),
+            )
             assert merged.bytes <= limits.max_bytes
+            rewritten += merged.bytes
             runs[first : first + len(chosen)] = [merged]
         runs.append(run(f"{epoch}", epoch, size=size))
-    total = sum(sizes)
-    assert sum(one.bytes for one in runs) == total
-    small = [one for one in runs if one.bytes < limits.max_bytes // 2]
-    assert len(small) <= fanout * (max(total, 2).bit_length() + 2)
+    assert sum(one.bytes for one in runs) == sum(sizes)
+    assert sum(one.parts for one in runs) == len(sizes)
+    tiers = 1 + next(tier for tier in range(10) if fanout ** (tier + 1) > len(sizes))
+    large = [one for one in runs if one.bytes >= limits.max_bytes // 2]
+    assert len(runs) <= 2 * len(large) + tiers * fanout
+    assert rewritten <= sum(sizes) * (tiers + (2 if large else 0))
     assert choose_merges([run("x", 0, input_=1)], 2, limits) == ()
+
+
+def test_runs_of_an_epoch_that_wrote_many_are_merged_once() -> None:
+    """With a budget an epoch may write a run for each round."""
+    limits = CompactionLimits(fanout=3)
+    many = [run(f"{number}", 0) for number in range(30)]
+    assert choose_merges(many, 1, limits) == (tuple(one.name for one in many),)
+    merged = replace(run("m", 0, size=300), parts=30)
+    later = [run(f"1-{number}", 1) for number in range(30)]
+    assert choose_merges([merged, *later], 1, limits) == (tuple(one.name for one in later),)
+
+
+def test_manifests_of_before_runs_had_parts_are_read() -> None:
+    one = replace(run("a", 3), parts=4)
+    assert Run.from_json(one.to_json()) == one
+    assert Run.from_json(one.to_json()[:10]) == replace(one, parts=1)
