@@ -1,8 +1,12 @@
 """An engine in a process of its own, with its memory observed and its time limited.
 
 It starts with its first turn and then stays up, warm, until it is closed: so engines can take turns on a
-machine whose speed changes. The protocol: for each line of its input the program runs once, and its answer
-is the next line of its output that is a JSON object (see `serve`); it ends with its input.
+machine whose speed changes. Between its turns it is held: Spark's state stores write snapshots long after the
+query has ended, and what ran beside that took 17 s instead of 12. For the same reason a turn begins when the
+disks have all that was written before.
+
+The protocol: for each line of its input the program runs once, and its answer is the next line of its output
+that is a JSON object (see `serve`); it ends with its input.
 
 Invariant: when `close` returns, no process of the engine's tree is left. An engine that fails, ends without
 an answer or overruns is a result (`finished` is false, `note` says why), so that one bad peer does not cost
@@ -10,6 +14,7 @@ the others' figures. Known limit: a descendant that is born and orphaned between
 found.
 """
 
+import os
 import queue
 import subprocess
 import sys
@@ -81,6 +86,9 @@ class EngineProcess:
 
     def turn(self, limit_seconds: float | None = None) -> PeerResult:
         """One more run. After one that did not finish the engine is closed."""
+        os.sync()
+        if self._process is not None:
+            self._each(psutil.Process.resume)
         process = self._process or self._start()
         with ProcessMemory(process.pid) as memory:
             assert process.stdin is not None
@@ -94,7 +102,9 @@ class EngineProcess:
             memory.sample()
         self._seen |= memory.seen
         result = self._failed(limit_seconds) if line is None else self._read_answer(line)
-        if not result.finished:
+        if result.finished:
+            self._each(psutil.Process.suspend)
+        else:
             self.close()
         return replace(result, peak_rss_bytes=memory.peak_rss_bytes, peak_pss_bytes=memory.peak_pss_bytes)
 
@@ -102,6 +112,7 @@ class EngineProcess:
         """End the engine, and say how it failed, if it did."""
         if self._process is None:
             return ""
+        self._each(psutil.Process.resume)
         process, self._process = self._process, None
         assert process.stdin is not None and self._errors is not None
         with suppress(BrokenPipeError):
@@ -114,6 +125,12 @@ class EngineProcess:
         process.wait()
         with self._errors as errors:
             return "" if self._over or not code else _failure(code, errors)
+
+    def _each(self, act: Callable[[psutil.Process], None]) -> None:
+        """Hold every process of the tree, or let it go on."""
+        for one in self._seen.values():
+            with suppress(psutil.NoSuchProcess):
+                act(one)
 
     def _start(self) -> subprocess.Popen[str]:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
@@ -170,10 +187,8 @@ def _stop(tree: Sequence[psutil.Process]) -> None:
     left = [process for process in tree if process.is_running()]
     for ask in (psutil.Process.terminate, psutil.Process.kill):
         for process in left:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 ask(process)
-            except psutil.NoSuchProcess:
-                continue
         _, left = psutil.wait_procs(left, timeout=STOP_SECONDS)
         if not left:
             return

@@ -5,7 +5,7 @@ chain of four streams, each joined with the next on another key, one row per key
 bytes; each peer writes ids and payloads of all streams to Parquet.
 """
 
-import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,8 @@ MIN_WARM_UP_FILES = 12
 That is above all what plans an epoch, so epochs count more than rows. With twelve files instead of forty, a
 third of the processor time of the run itself went to the JVM's compiler.
 """
+HELD_FOR_LONG = {"spark.network.timeout": "7200s"}
+"""Of a session that is held while others run: it must not take itself for dead."""
 ROWS_PER_KEY = 2
 DEFAULT_EPOCHS = 20
 WIDTH_BYTES = 40
@@ -90,11 +92,9 @@ SHAPES = {"join": JOIN, "tree": CHAIN}
 
 
 def fresh(out: Path) -> Path:
-    """The same directory, without the results and the checkpoint of an earlier run."""
-    for part in ("results", "checkpoint"):
-        if (out / part).exists():
-            shutil.rmtree(out / part)
-    return out
+    """A directory of its own for one more run: Spark's state stores write to the last one after its end."""
+    out.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="run-", dir=out))
 
 
 def parquet_row_count(path: Path) -> int:

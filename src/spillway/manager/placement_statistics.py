@@ -36,8 +36,11 @@ class Sample:
 
 @dataclass(slots=True)
 class PlacementStatistics:
-    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=SAMPLED_EPOCHS))
+    samples: deque[Sample] = field(default_factory=deque)
     resident_bytes: dict[int, int] = field(default_factory=dict)
+    group_rows: Counter[int] = field(default_factory=Counter)
+    """Of all samples together."""
+    group_results: Counter[int] = field(default_factory=Counter)
 
     def observe(self, reports: Sequence[Report], epoch_seconds: float) -> None:
         """Take in an epoch with input; an epoch that only cleans up says nothing about load."""
@@ -48,9 +51,15 @@ class PlacementStatistics:
             results.update(report.group_results)
         busy = {report.processor: report.busy_seconds for report in reports}
         arrived = {report.processor: report.input_rows for report in reports}
+        if len(self.samples) == SAMPLED_EPOCHS:
+            oldest = self.samples.popleft()
+            self.group_rows.subtract(oldest.group_rows)
+            self.group_results.subtract(oldest.group_results)
         self.samples.append(
             Sample(epoch_seconds, busy, rows, results, arrived if any(arrived.values()) else {})
         )
+        self.group_rows.update(rows)
+        self.group_results.update(results)
         self.resident_bytes = {report.processor: report.resident_bytes for report in reports}
 
     def arrived_rows(self) -> dict[int, list[int]]:
@@ -63,6 +72,8 @@ class PlacementStatistics:
 
     def begin_anew(self) -> None:
         self.samples.clear()
+        self.group_rows.clear()
+        self.group_results.clear()
 
     def snapshot(
         self,
@@ -72,11 +83,6 @@ class PlacementStatistics:
         now_seconds: float,
     ) -> PlacementSnapshot:
         """`budgets` has every processor there is, also one that has no group yet."""
-        rows: Counter[int] = Counter()
-        results: Counter[int] = Counter()
-        for sample in self.samples:
-            rows.update(sample.group_rows)
-            results.update(sample.group_results)
         fixed = fixed_groups(manifest) | relocation.moving
         groups = tuple(
             PlacedGroup(
@@ -85,8 +91,8 @@ class PlacementStatistics:
                 bytes=state.bytes,
                 rows=state.rows,
                 results=state.results,
-                sampled_rows=rows[group],
-                sampled_results=results[group],
+                sampled_rows=self.group_rows[group],
+                sampled_results=self.group_results[group],
                 spilled_bytes=state.spilled_bytes,
                 suspended=bool(manifest.suspended >> group & 1),
                 movable=not fixed >> group & 1,

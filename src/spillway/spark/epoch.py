@@ -6,8 +6,7 @@ With several executors an anchor (see `anchor`) keeps each processor on its exec
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 
 from spillway.spark.anchor import Anchor
 from spillway.spark.anchors import Anchors
+from spillway.spark.arrow_tasks import ArrowTasks
 from spillway.spark.processor import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
@@ -41,6 +41,19 @@ TREE_ATTEMPTS = 4
 """How often an epoch of a tree is run at most."""
 
 
+class Told:
+    """What Spark was told in an earlier epoch, or said, and need not be again: each call takes its time."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.tasks = ArrowTasks(spark, COMMIT_SCHEMA)
+        self.parallelism = spark.sparkContext.defaultParallelism
+        self.columns: list[str] = []
+        """Of the wire rows."""
+        self.batch_bytes: int | None = None
+        self.route: tuple[tuple[int, ...], Column] | None = None
+        """Where each group goes, and that as an expression."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparkEpoch:
     """Executes epochs of one query; `batch` is the wire rows of the epoch, None if there are none."""
@@ -48,30 +61,36 @@ class SparkEpoch:
     spark: SparkSession
     operator: StatefulOperator
     anchors: Anchors
+    told: Told
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        with self._bounded_batches(batch_bytes(one.limits for one in orders)):
-            if isinstance(self.operator, TreeOperator):
-                return self._tree(self.operator, orders)
-            return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
+        self._bound_batches(batch_bytes(one.limits for one in orders))
+        if isinstance(self.operator, TreeOperator):
+            return self._tree(self.operator, orders)
+        return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
 
     def job(self, orders: Sequence[Orders]) -> DataFrame:
         """The epoch as a plan: one partition per processor in, one commit row of each out."""
         anchor = self.anchors.of(len(orders))
         frame = self._direct(orders) if anchor is None else self._anchored(anchor, orders)
-        operator = self.operator
+        columns = None if self.batch is None else self._columns(self.batch)
+        operator, tasks = self.operator, self.told.tasks
         if not isinstance(operator, TreeOperator):
-            return frame.mapInArrow(by_partition(orders, operator), COMMIT_SCHEMA)
+            return tasks.over(frame, by_partition(orders, operator), columns)
         first, *later = fused_levels(orders, operator)
-        if later and anchor is None and len(orders) <= self.spark.sparkContext.defaultParallelism:
-            task = all_levels(orders, operator, uuid.uuid4().hex)
-            return frame.mapInArrow(task, COMMIT_SCHEMA, barrier=True)
-        frame = frame.mapInArrow(by_level(orders, operator, first), COMMIT_SCHEMA)
+        if later and anchor is None and len(orders) <= self.told.parallelism:
+            return tasks.over(frame, all_levels(orders, operator, uuid.uuid4().hex), columns, barrier=True)
+        frame = tasks.over(frame, by_level(orders, operator, first), columns)
         for levels in later:
             frame = self._delivered(frame, anchor, len(orders))
-            frame = frame.mapInArrow(by_level(orders, operator, levels), COMMIT_SCHEMA)
+            frame = tasks.over(frame, by_level(orders, operator, levels))
         return frame
+
+    def _columns(self, batch: DataFrame) -> list[str]:
+        if not self.told.columns:
+            self.told.columns = batch.columns
+        return self.told.columns
 
     def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
         """An epoch whose parts rest on different attempts of one part has not happened; it is run again."""
@@ -98,26 +117,15 @@ class SparkEpoch:
         labels = ",".join(map(str, anchor.labels))
         return anchor.attach(frame, F.expr(f"element_at(array({labels}), processor + 1)"))
 
-    @contextmanager
-    def _bounded_batches(self, size: int) -> Iterator[None]:
+    def _bound_batches(self, size: int) -> None:
         """Let Spark hand over rows in Arrow batches of about this many bytes.
 
         Spark reads the setting when a job starts, from the session of the DataFrame: in foreachBatch that is
-        the stream's own copy of the user's session.
+        the stream's own copy of the user's session, which ends with it.
         """
-        if self.batch is None:
-            yield
-            return
-        conf = self.batch.sparkSession.conf
-        before = conf.get(BATCH_BYTES, None)
-        conf.set(BATCH_BYTES, str(size))
-        try:
-            yield
-        finally:
-            if before is None:
-                conf.unset(BATCH_BYTES)
-            else:
-                conf.set(BATCH_BYTES, before)
+        if self.batch is not None and self.told.batch_bytes != size:
+            self.batch.sparkSession.conf.set(BATCH_BYTES, str(size))
+            self.told.batch_bytes = size
 
     def _direct(self, orders: Sequence[Orders]) -> DataFrame:
         processors = len(orders)
@@ -133,6 +141,11 @@ class SparkEpoch:
         return anchor.attach(self.batch, self._route(targets))
 
     def _route(self, targets: tuple[int, ...]) -> Column:
+        if self.told.route is None or self.told.route[0] != targets:
+            self.told.route = targets, self._routed(targets)
+        return self.told.route[1]
+
+    def _routed(self, targets: tuple[int, ...]) -> Column:
         if len(set(targets)) == 1:
             return F.lit(targets[0])
         group = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=len(targets))

@@ -13,6 +13,7 @@ from typing import Any
 from spillway.bench.compare import SPILLWAY
 from spillway.bench.engine_process import serve
 from spillway.bench.join_data import (
+    HELD_FOR_LONG,
     SHAPES,
     WARM_UP_ROWS,
     JoinShape,
@@ -82,7 +83,7 @@ def main() -> None:
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
-    with Session(settings={"spark.master": f"local[{arguments.cores},4]"}) as session:
+    with Session(settings={"spark.master": f"local[{arguments.cores},4]", **HELD_FOR_LONG}) as session:
         with tempfile.TemporaryDirectory() as scratch:
             small = Path(scratch)
             write_warm_up(shape, small / "data", arguments.warm_up_rows)

@@ -35,7 +35,7 @@ from spillway.plan.planner import Plan, plan_view
 from spillway.policy.spill import default_spill
 from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
-from spillway.spark.epoch import SparkEpoch
+from spillway.spark.epoch import SparkEpoch, Told
 from spillway.spark.query import Listener, Query
 from spillway.spark.session import adopt_session, build_session, stop_session
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
@@ -197,7 +197,7 @@ class Session:
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
-                SparkEpoch(self.spark, operator, anchors),
+                SparkEpoch(self.spark, operator, anchors, Told(self.spark)),
                 partial(_close, opened, engine, anchors),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -80,7 +81,10 @@ def test_a_process_stays_up_between_its_turns() -> None:
     with EngineProcess(python(code), engine="mine") as process:
         results = [process.turn(60.0) for _ in range(3)]
         pid = results[0].rows_in
-        assert psutil.pid_exists(pid)
+        until = time.monotonic() + 10.0  # it is held while others run, as soon as the signal is through
+        while psutil.Process(pid).status() != psutil.STATUS_STOPPED:
+            assert time.monotonic() < until
+            time.sleep(0.01)
     assert [one.results for one in results] == [0, 1, 2]
     assert {(one.engine, one.rows_in, one.finished) for one in results} == {("mine", pid, True)}
     assert not psutil.pid_exists(pid)
