@@ -14,6 +14,7 @@ from spillway.bench.peer_result import PeerResult
 
 SPILLWAY = "spillway"
 SPARK_DEFAULT = "spark-default"
+SPARK_TUNED = "spark-tuned"
 SPARK_ROCKSDB = "spark-rocksdb"
 DUCKDB = "duckdb"
 
@@ -37,6 +38,7 @@ def compare(results: Iterable[PeerResult]) -> dict[str, Figure | dict[str, Figur
         "notes": {name: result.note for name, result in by_engine.items() if result.note},
         "results_agree": len(counts) == 1,
         "ratio_spark_default": _speed_ratio(own, by_engine.get(SPARK_DEFAULT)),
+        "ratio_spark_tuned": _speed_ratio(own, by_engine.get(SPARK_TUNED)),
         "ratio_spark_rocksdb": _speed_ratio(own, by_engine.get(SPARK_ROCKSDB)),
         "ratio_duckdb": _speed_ratio(own, by_engine.get(DUCKDB)),
         "memory_ratio_spark_default": _memory_ratio(own, by_engine.get(SPARK_DEFAULT)),

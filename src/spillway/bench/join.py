@@ -20,7 +20,7 @@ from spillway.bench.peers import STORES, duckdb_argv, spark_argv, spillway_argv
 from spillway.errors import JobError
 
 ENGINES = (SPILLWAY, *STORES, DUCKDB)
-GRACE_SECONDS = 120.0
+GRACE_SECONDS = 240.0
 """For start and warm-up of an engine, besides its limit."""
 
 

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB
+from spillway.bench.compare import SPARK_DEFAULT, SPARK_ROCKSDB, SPARK_TUNED
 
-Store = Literal["default", "rocksdb"]
-STORES: dict[str, Store] = {SPARK_DEFAULT: "default", SPARK_ROCKSDB: "rocksdb"}
-"""Spark's state stores, by the engine that uses them."""
+Store = Literal["default", "tuned", "rocksdb"]
+STORES: dict[str, Store] = {SPARK_DEFAULT: "default", SPARK_TUNED: "tuned", SPARK_ROCKSDB: "rocksdb"}
+"""Spark's state stores with their settings, by the engine that uses them."""
 
 
 def spark_argv(

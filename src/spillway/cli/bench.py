@@ -1,12 +1,14 @@
 """`spillway bench NAME`: named workloads against the engines that users have today."""
 
+import signal
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from spillway.bench.compute import RELATIONS, bench_compute
 from spillway.bench.compute_figures import ENGINES as COMPUTE_ENGINES
-from spillway.bench.join import ENGINES, bench_join
+from spillway.bench.join import bench_join
 from spillway.bench.spill import bench_spill
 from spillway.cli.output import print_json, say
 from spillway.errors import JobError
@@ -14,11 +16,19 @@ from spillway.errors import JobError
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
 
 
+@bench.callback()
+def end_when_told() -> None:
+    """A benchmark that is terminated ends its engines, some of which are held and would stay for ever."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 @bench.command()
 def join(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 1_000_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
-    engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(ENGINES),
+    engines: Annotated[
+        str, typer.Option(help="Which engines, with commas; spark-tuned too.")
+    ] = "spillway,spark-default,spark-rocksdb,duckdb",
     limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
     free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
@@ -32,7 +42,7 @@ def tree(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
     engines: Annotated[
-        str, typer.Option(help="Which engines, with commas; spark-rocksdb too.")
+        str, typer.Option(help="Which engines, with commas; spark-tuned and spark-rocksdb too.")
     ] = "spillway,spark-default,duckdb",
     limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
     repeats: Annotated[int, typer.Option(help="Runs of each; the median counts.", min=1)] = 3,

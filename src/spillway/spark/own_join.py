@@ -1,11 +1,10 @@
 """Spillway's own run of the join benchmark, under the same rules as its peers.
 
-A program (see `engine_process`). Like the Spark peer it runs the same view once over
-other files before the clock starts, and its clock runs from the start of the query to its end.
+A program (see `engine_process`). Like the Spark peer it runs the same view once over other
+files before the clock starts, and its clock runs from the start of the query to its end.
 """
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -84,10 +83,9 @@ def main() -> None:
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
     with Session(settings={"spark.master": f"local[{arguments.cores},4]", **HELD_FOR_LONG}) as session:
-        with tempfile.TemporaryDirectory() as scratch:
-            small = Path(scratch)
-            write_warm_up(shape, small / "data", arguments.warm_up_rows)
-            run(session, shape, small / "data", small / "out", arguments.cores, free_run=False)
+        warm_up = arguments.out / "warm-up"
+        write_warm_up(shape, warm_up, arguments.warm_up_rows)
+        run(session, shape, warm_up, fresh(arguments.out), arguments.cores, free_run=False)
         serve(
             lambda: run(
                 session, shape, arguments.data, fresh(arguments.out), arguments.cores,

@@ -90,6 +90,30 @@ def test_a_process_stays_up_between_its_turns() -> None:
     assert not psutil.pid_exists(pid)
 
 
+def test_a_benchmark_that_is_terminated_leaves_no_engine(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    engine = (
+        "import os, pathlib, sys, time; from spillway.bench.engine_process import serve; "
+        "from spillway.bench.peer_result import PeerResult; "
+        "serve(lambda: PeerResult('x', os.getpid(), 1, 1.0))"
+    )
+    code = (
+        "import pathlib, sys, time; from spillway.cli.bench import end_when_told; "
+        "from spillway.bench.engine_process import EngineProcess\n"
+        f"end_when_told()\nwith EngineProcess([sys.executable, '-c', {engine!r}]) as held:\n"
+        f"    pid = held.turn(60.0).rows_in\n    pathlib.Path({str(pid_file)!r}).write_text(str(pid))\n"
+        "    time.sleep(60)"
+    )
+    with subprocess.Popen(python(code)) as bench:
+        until = time.monotonic() + 60.0
+        while not pid_file.exists() or not pid_file.read_text():
+            assert bench.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+        bench.terminate()
+        assert bench.wait(60.0) == 143
+    assert not psutil.pid_exists(int(pid_file.read_text()))
+
+
 def test_a_process_that_ends_between_turns_is_a_failure() -> None:
     process = EngineProcess(python(f"print({json.dumps(json.dumps(ANSWER))}, flush=True); exit('enough')"))
     assert process.turn(60.0).finished
