@@ -93,7 +93,7 @@ def test_a_process_stays_up_between_its_turns() -> None:
 def test_a_benchmark_that_is_terminated_leaves_no_engine(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     engine = (
-        "import os, pathlib, sys, time; from spillway.bench.engine_process import serve; "
+        "import os; from spillway.bench.engine_process import serve; "
         "from spillway.bench.peer_result import PeerResult; "
         "serve(lambda: PeerResult('x', os.getpid(), 1, 1.0))"
     )
