@@ -2,6 +2,7 @@
 
     halfway     one task has written its files, the next has not begun (without Spark only)
     staged      the tasks have written all files; the manifest does not know the epoch
+    ahead       the same, and Spark has already noted the epoch's batch as done (with Spark only)
     committed   the manifest has the epoch; the sink does not
     sunk        the sink has it; the journal does not
 
@@ -15,6 +16,7 @@ inside the results of a row. With ARMED in the environment, a path, none counts 
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from spillway.manager.controller import Controller
 from spillway.manager.journal import Journal
 from spillway.manager.ordering import OrderMaker
 from spillway.model.group_set import group_set, members, placed_on
+from spillway.spark.run_ahead import SPARK_DIRECTORY
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.state.manifest import Manifest
 from spillway.state.manifest_log import ManifestLog
@@ -112,6 +115,16 @@ def watch_tasks(doom: Doom) -> None:
     tree_step.run = second_is_doomed(run_level, lambda step, *_: step.orders.sequence)
 
 
+def await_spark(state: str, batch_id: int) -> None:
+    """Until Spark has noted a batch as done."""
+    noted = Path(state) / SPARK_DIRECTORY / "commits" / str(batch_id)
+    deadline = time.monotonic() + 60
+    while not noted.exists():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"Spark did not run ahead: there is no {noted}")
+        time.sleep(0.01)
+
+
 def arm(place: str, epoch: str) -> None:
     """From now on this process is doomed."""
     doom = Doom(epoch)
@@ -122,6 +135,11 @@ def arm(place: str, epoch: str) -> None:
         if record.sequence == doom.sequence:
             die(doom.sequence)
         return commit(self, manifest, record)
+
+    def ahead(self: Any, manifest: Any, record: Any) -> Any:
+        if record.sequence == doom.sequence:
+            await_spark(self._storage.root, record.batch_id)
+        return staged(self, manifest, record)
 
     def committed(self: Any, sequence: int, files: Any) -> None:
         if sequence == doom.sequence:
@@ -137,6 +155,8 @@ def arm(place: str, epoch: str) -> None:
         watch_tasks(doom)
     elif place == "staged":
         ManifestLog.commit = staged  # type: ignore[method-assign]
+    elif place == "ahead":
+        ManifestLog.commit = ahead  # type: ignore[method-assign]
     elif place == "committed":
         SinkCommitter.commit_files = committed  # type: ignore[method-assign]
     elif place == "sunk":

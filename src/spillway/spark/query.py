@@ -1,7 +1,8 @@
 """A running view: the handle that the user holds, shaped like Spark's `StreamingQuery`.
 
 A thread of its own starts the Spark stream, whose batches become epochs, drains what is pending when the
-input is exhausted, and closes everything. Epochs never overlap; `stop` waits for the one that runs.
+input is exhausted, and closes everything. Epochs never overlap; `stop` waits for the one that runs. Spark may
+plan the next one meanwhile (`run_ahead`).
 """
 
 import threading
@@ -21,6 +22,7 @@ from spillway.manager.relocation import Decision
 from spillway.model.group_set import group_set
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.failure import as_spillway_error, first_cause
+from spillway.spark.run_ahead import RunAhead
 
 RECENT = 100
 Listener = Callable[[dict[str, Any]], None]
@@ -43,6 +45,7 @@ class Query:
         *,
         budget_is_hard: bool,
         clean_at_end: bool,
+        runs_ahead: bool = False,
         listener: Listener | None = None,
     ) -> None:
         self.id = query_id
@@ -59,6 +62,7 @@ class Query:
         self._one_epoch = threading.RLock()
         """Held while an epoch runs; a listener, which is called inside, may ask for moves."""
         self._stream: StreamingQuery | None = None
+        self._ahead = RunAhead(self._take) if runs_ahead else None
         self._started = time.perf_counter()
         self._seconds: float | None = None
         self._writer = writer
@@ -194,7 +198,11 @@ class Query:
             self._stream = self._writer(self._on_batch).start()
             if self._stopping.is_set():
                 self._stream.stop()
-            self._stream.awaitTermination()
+            try:
+                self._stream.awaitTermination()
+            finally:
+                if self._ahead is not None:
+                    self._ahead.close()
         engine = self._engine
         if self._clean_at_end:
             self._drain(ending=True)
@@ -209,6 +217,12 @@ class Query:
             self._close()
 
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        if self._ahead is None:
+            self._take(batch, batch_id)
+        else:
+            self._ahead.begin(batch, batch_id)
+
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
         if self._engine.has_taken(batch_id):
             return
         self._run_epoch(batch, batch_id)

@@ -37,6 +37,7 @@ from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch, Told
 from spillway.spark.query import Listener, Query
+from spillway.spark.run_ahead import SPARK_DIRECTORY, can_run_again, rewind
 from spillway.spark.session import adopt_session, build_session, stop_session
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
@@ -108,10 +109,15 @@ class Session:
 
     def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:
         """The plan of a view, bound to the sources' types; nothing is started."""
-        frames = {
+        return self._bound(view, self._opened(sources), groups)
+
+    def _opened(self, sources: Mapping[str, SourceLike]) -> dict[str, DataFrame]:
+        return {
             name: open_source(self.spark, one) if isinstance(one, SourceSpec) else one
             for name, one in sources.items()
         }
+
+    def _bound(self, view: View, frames: Mapping[str, DataFrame], groups: int) -> tuple[Plan, Wire]:
         plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
         for one in plan.inputs:
             if not frames[one.source].isStreaming:
@@ -143,7 +149,8 @@ class Session:
         *,
         stream: bool = True,
     ) -> Query:
-        plan, wire = self.plan(view, sources, config.groups)
+        frames = self._opened(sources)
+        plan, wire = self._bound(view, frames, config.groups)
         sink = open_sink(
             sink_spec.format,
             sink_spec.path,
@@ -191,6 +198,7 @@ class Session:
                 opened.journal,
             )
             sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
+            rewind(opened.checkpoint.storage, engine.manifest.batch_id)
             anchors = Anchors(self.spark)
             anchors.of(config.processors)  # built before the query is said to run
             query = Query(
@@ -201,6 +209,9 @@ class Session:
                 partial(_close, opened, engine, anchors),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
+                runs_ahead=stream
+                and config.until == "exhausted"
+                and all(map(can_run_again, frames.values())),
                 listener=listener,
             )
             undo.pop_all()
@@ -211,7 +222,7 @@ class Session:
     ) -> Callable[[Callable[[DataFrame, int], None]], DataStreamWriter]:
         def writer(on_batch: Callable[[DataFrame, int], None]) -> DataStreamWriter:
             made = stream.writeStream.foreachBatch(on_batch).option(
-                "checkpointLocation", f"{config.checkpoint.rstrip('/')}/spark"
+                "checkpointLocation", f"{config.checkpoint.rstrip('/')}/{SPARK_DIRECTORY}"
             )
             if config.until == "exhausted":
                 return made.trigger(availableNow=True)
