@@ -179,6 +179,7 @@ class EngineProcess:
             finished=bool(answer.get("finished", True)),
             note=str(answer.get("note", "")),
             progress=tuple((float(seconds), int(results)) for seconds, results in answer.get("progress", ())),
+            journal=str(answer.get("journal", "")),
         )
 
 

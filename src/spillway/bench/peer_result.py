@@ -32,6 +32,8 @@ class PeerResult:
     """Of every run, if this one stands for several."""
     progress: tuple[tuple[float, int], ...] = ()
     """Seconds since the start of the query, and the results that were out by then."""
+    journal: str = ""
+    """The file with the run's epochs, of an engine that keeps one."""
 
     @property
     def rows_per_s(self) -> float:

@@ -29,7 +29,7 @@ from spillway.bench.spill_figures import (
 )
 from spillway.errors import JobError
 from spillway.manager.budget import MINIMUM_BYTES
-from spillway.manager.journal import FILE_NAME, read_journal
+from spillway.manager.journal import read_journal
 
 WARM_UP_ROWS = 30_000
 """Less than `bench join` takes: with RocksDB a warm-up of its size would be longer than the run."""
@@ -55,9 +55,8 @@ def bench_spill(
         def own(name: str, number: int, memory_bytes: int | None) -> None:
             out = root / f"spillway-{number}"
             argv = spillway_argv(data, out, memory_bytes=memory_bytes, warm_up_rows=WARM_UP_ROWS)
-            results.append(_run(name, argv, limit_seconds, note))
-            journal = out / "checkpoint" / FILE_NAME
-            journals[name] = list(read_journal(journal)) if journal.exists() else []
+            result, journals[name] = run_with_journal(name, argv, limit_seconds, note)
+            results.append(result)
 
         own(FULL, 1, None)
         needed_bytes = peak_resident_bytes(journals[FULL])
@@ -79,9 +78,7 @@ def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str,
         root = Path(scratch)
         write_join_data(root / "data", rows=PAUSE_ROWS, files=PAUSE_FILES)
         argv = spillway_argv(root / "data", root / "out", memory_bytes=PAUSE_MEMORY_BYTES)
-        _run(PAUSE, argv, limit_seconds, note)
-        journal = root / "out" / "checkpoint" / FILE_NAME
-        pauses = spill_pauses(read_journal(journal)) if journal.exists() else []
+        pauses = spill_pauses(run_with_journal(PAUSE, argv, limit_seconds, note)[1])
     for one in pauses:
         note(
             f"spill of {one['spilled_bytes'] / 1e6:.0f} of {one['resident_bytes'] / 1e6:.0f} MB: "
@@ -98,6 +95,14 @@ def _check(needed_bytes: int, rows: int, first: PeerResult) -> None:
             f"bench spill: the state of {rows} rows per stream is {needed_bytes} bytes per processor, and a "
             f"fifth of it less than the smallest budget, {MINIMUM_BYTES} bytes: use more rows"
         )
+
+
+def run_with_journal(
+    name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]
+) -> tuple[PeerResult, list[Entry]]:
+    """One run of Spillway, with its epochs if it finished."""
+    result = _run(name, argv, limit_seconds, note)
+    return result, list(read_journal(Path(result.journal))) if result.finished else []
 
 
 def _run(name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]) -> PeerResult:

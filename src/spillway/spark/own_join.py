@@ -22,6 +22,7 @@ from spillway.bench.join_data import (
 )
 from spillway.bench.peer_result import PeerResult
 from spillway.job import SourceSpec
+from spillway.manager.journal import FILE_NAME
 from spillway.spark.view_session import Session
 
 
@@ -68,6 +69,7 @@ def run(
         seconds=summary["seconds"],
         epoch_seconds=tuple(epoch_seconds),
         progress=tuple((at - planned, results) for at, results in progress[1:]),
+        journal=str(out / "checkpoint" / FILE_NAME),
     )
 
 
