@@ -19,7 +19,7 @@ SQL = "SELECT a.id AS p, b.id AS q, c.id AS r FROM a, b, c WHERE a.k = b.k AND b
 WAIT_SECONDS = 120.0
 
 
-def feed(lab: "Lab", files: int, rows: int = 400, keys: int = 300) -> None:
+def feed(lab: "Lab", files: int, rows: int = 400, keys: int = 1_500) -> None:
     """More files for each stream, with keys in random order and some skew."""
     for name in "abc":
         chance = np.random.default_rng([len(lab.tables.get(name, [])), ord(name)])
