@@ -1,6 +1,7 @@
 """Spark's log of batches may be ahead of the manifest: for which streams, and how a restart takes it back."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +80,8 @@ def test_spark_goes_on_after_the_last_batch_that_was_taken_in(
     for left in deaths:
         storage = Mortal(str(checkpoint))
         storage.left = left
-        try:
+        with suppress(KilledError):
             rewind(storage, taken)
-        except KilledError:
-            continue
     rewind(Storage(str(checkpoint)), taken)
     assert noted(checkpoint, "commits") == set(range(first, taken + 1))
     # Spark runs the last batch that it has planned, if it is not done; it has to be the one after `taken`.
@@ -139,7 +138,7 @@ def frames(spark: "SparkSession", path: str) -> "dict[str, tuple[DataFrame, bool
         "files": (files(), True),
         "files that stay": (files(CLEANSOURCE="OFF"), True),
         "files that go": (files(cleanSource="delete"), False),
-        "files that are moved": (files(CleanSource="Archive", sourceArchiveDir="/tmp/archive"), False),
+        "files that are moved": (files(CleanSource="Archive", sourceArchiveDir=f"{path}-archive"), False),
         "rate": (rate, True),
         "rows alone": (files().where("k > 0").selectExpr("explode(array(k, id)) AS k"), True),
         "two sources": (files().union(rate.selectExpr("value AS k", "value AS id")), True),

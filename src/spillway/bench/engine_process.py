@@ -34,6 +34,8 @@ from spillway.bench.peer_result import PeerResult, parse_answer
 from spillway.bench.process_memory import ProcessMemory
 from spillway.errors import JobError
 
+GRACE_SECONDS = 240.0
+"""For start and warm-up of an engine, besides the limit of its run."""
 STOP_SECONDS = 10.0  # a JVM needs some to delete its scratch directories
 _NOTE_CHARACTERS = 300
 

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from spillway.bench.compare import DUCKDB, SPILLWAY, compare
-from spillway.bench.engine_process import EngineProcess
+from spillway.bench.engine_process import GRACE_SECONDS, EngineProcess
 from spillway.bench.join_data import SHAPES
 from spillway.bench.peer_result import PeerResult, median_run
 from spillway.bench.peers import STORES, duckdb_argv, spark_argv, spillway_argv
 from spillway.errors import JobError
 
 ENGINES = (SPILLWAY, *STORES, DUCKDB)
-GRACE_SECONDS = 240.0
-"""For start and warm-up of an engine, besides its limit."""
 
 
 def bench_join(

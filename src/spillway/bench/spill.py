@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spillway.bench.compare import SPARK_ROCKSDB
-from spillway.bench.engine_process import run_subprocess
+from spillway.bench.engine_process import GRACE_SECONDS, run_subprocess
 from spillway.bench.join_data import write_join_data
 from spillway.bench.peer_result import PeerResult
 from spillway.bench.peers import spark_argv, spillway_argv
@@ -36,8 +36,6 @@ WARM_UP_ROWS = 30_000
 PAUSE_ROWS, PAUSE_FILES, PAUSE_MEMORY_BYTES = 3_300_000, 44, 267 << 20
 """Of this budget 200 MB are for state; they are full after about three quarters of the files."""
 PAUSE = "spillway-200MB"
-GRACE_SECONDS = 240.0
-"""For start and warm-up of an engine, besides its limit."""
 
 
 def bench_spill(
