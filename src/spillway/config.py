@@ -89,6 +89,11 @@ class RunConfig:
             )
         if self.row_seconds < 0 or not all(speed > 0 for speed in self.speeds):
             raise JobError("[run.emulate] row_seconds must not be negative, and every speed be above 0")
+        if self.speeds and len(self.speeds) != self.processors:
+            raise JobError(
+                f"[run.emulate] speeds has {len(self.speeds)} numbers for {self.processors} processors: "
+                "give one for each"
+            )
         if self.rotation and self.memory_bytes is None and not self.memory_each:
             raise JobError('[run] rotation = true needs a memory limit; add memory = "64MB"')
         if self.until not in UNTIL:

@@ -99,6 +99,8 @@ REFUSED_BEFORE_ANYTHING: dict[str, tuple[dict[str, str], str]] = {
     ),
     "unknown sink": ({"sink": "postgres"}, r"unknown sink format 'postgres'; formats are"),
     "unknown sink option": ({"options": 'options = { mode = "x" }'}, r"no option 'mode'; its options"),
+    "name that Delta does not allow": ({"sql": SQL.replace("AS p", "AS `p q`")}, r"p q"),
+    "sink below a file": ({"out": "data/a/0000.parquet/out"}, r"cannot write to .*out: .*; give"),
     "sink column twice": (
         {"sql": SQL.replace("AS q", "AS P")},
         r"two result columns are called P: a\.id and b\.id; alias",
@@ -193,6 +195,7 @@ def test_a_sink_directory_with_foreign_files(lab: "Lab", command: Command, tree:
     (lab.out / "precious.txt").write_text("mine")
     refused(command("run", write_job(lab, sink=sink)), r"out holds files .*; give a new or empty directory")
     assert tree(lab.out) == {"precious.txt": b"mine"}
+    assert not lab.checkpoint.exists()
 
 
 def test_a_checkpoint_in_use_by_another_process(lab: "Lab", command: Command, tree: Tree) -> None:

@@ -54,6 +54,16 @@ def test_compute_and_explain(command: Command, tmp_path: Path) -> None:
     assert "is not empty" in json.loads(output)["error"]
 
 
+def test_a_failed_run_leaves_no_directory(command: Command, tmp_path: Path) -> None:
+    file = job(tmp_path)
+    text = file.read_text().replace('format = "parquet"\npath = "out"', 'format = "delta"\npath = "new/out"')
+    file.write_text(text.replace("SELECT ", "SELECT r0.id / 0 AS x, ", 1))
+    code, output, _ = command("compute", file, "--json")
+    assert code == 1
+    assert "DIVIDE_BY_ZERO" in json.loads(output)["error"]
+    assert not (tmp_path / "new").exists()
+
+
 def test_memory_for_a_part_of_the_hash_tables(command: Command, tmp_path: Path) -> None:
     file = job(tmp_path, 'memory = "40MB"')
     code, output, error = command("compute", file, "--json")

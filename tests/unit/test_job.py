@@ -96,6 +96,11 @@ def test_what_is_left_out(tmp_path: Path) -> None:
         ('checkpoint = "state"', 'checkpoint = "x"\nuntil = "monday"', r'until = "monday": must be one of'),
         ('sql = "SELECT', 'file = "x.sql"\nsql = "SELECT', r"\[view\] needs either sql = .* or file = "),
         ("sql = ", "file = ", r"\[view\] file .* cannot be read: "),
+        (
+            "[sink]",
+            "[run.emulate]\nspeeds = [1.0, 0.5]\n[sink]",
+            r"\[run.emulate\] speeds has 2 numbers for 3 processors: give one for each",
+        ),
         ("[sink]", "[[sink]]", r"sink must be a table: \[sink\]"),
     ],
 )

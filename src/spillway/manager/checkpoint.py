@@ -17,9 +17,11 @@ from typing import Any
 
 from spillway.errors import CheckpointError
 from spillway.state.document import encode_document, read_document
+from spillway.state.new_directories import NewDirectories
 from spillway.state.storage import Storage
 
 IDENTITY = "query.json"
+LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Checkpoint:
 
     def __init__(self, location: str, identity: Identity) -> None:
         self.storage = Storage(location)
+        self._made = NewDirectories(self.storage)
         self.storage.check_writable()
         self._lock = _lock(self.storage)
         self._is_new = False
@@ -47,9 +50,12 @@ class Checkpoint:
             undo.pop_all()
 
     def abandon(self) -> None:
-        """Take back the identity if this driver gave it and nothing was ever committed under it."""
+        """Leave nothing behind if this driver gave the identity and nothing was ever committed under it."""
         if self._is_new and not self.storage.entries("manifest"):
             self.storage.delete([IDENTITY])
+            if self.storage.entries() == [LOCK]:
+                self.storage.delete([LOCK])
+            self._made.remove_empty()
 
     def close(self) -> None:
         if self._lock is not None:
@@ -86,18 +92,23 @@ def _shown(value: object, limit: int = 120) -> str:
 
 
 def _lock(storage: Storage) -> int | None:
-    path = storage.local_path("lock")
+    """Hold the lock file. One that its last owner removed while it was opened here is no lock: try again."""
+    path = storage.local_path(LOCK)
     if path is None:
         return None
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = Path(path).read_text() or "unknown"
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = Path(path).read_text() or "unknown"
+            os.close(descriptor)
+            raise CheckpointError(
+                f"checkpoint {storage.root} is in use by process {owner}; stop it, or use another directory"
+            ) from None
+        if os.fstat(descriptor).st_nlink:
+            break
         os.close(descriptor)
-        raise CheckpointError(
-            f"checkpoint {storage.root} is in use by process {owner}; stop it, or use another directory"
-        ) from None
     os.ftruncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())
     return descriptor

@@ -153,7 +153,8 @@ def _label(plan: TreePlan, symbol: Symbol) -> str:
     if isinstance(symbol, KeyHash | KeyValue):
         one = plan.inputs[symbol.leaf]
         text = display(one.keys[plan.key_classes[symbol.leaf].index(symbol.key_class)])
-        return f"hash({one.name}.{text})" if isinstance(symbol, KeyHash) else f"{one.name}.{text}"
+        kind = "hash" if isinstance(symbol, KeyHash) else "key"  # a selected key column is kept besides
+        return f"{kind}({one.name}.{text})"
     return "deadline"
 
 

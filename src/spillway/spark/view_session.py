@@ -43,8 +43,10 @@ from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.spark.sources import columns_of, open_source
 from spillway.spark.wire import Wire, bind
+from spillway.state.new_directories import NewDirectories
 from spillway.state.orders import Limits
 from spillway.state.step import with_schema
+from spillway.state.storage import Storage
 from spillway.state.tree_operator import TreeOperator
 from spillway.view import View
 
@@ -166,6 +168,8 @@ class Session:
             undo.callback(opened.checkpoint.abandon)
             opened.tier = choose_directory(config.tier, opened.checkpoint.query_id, _needed(config))
             opened.tier.claim()
+            if sink_spec.path is not None:
+                undo.callback(NewDirectories(Storage(sink_spec.path)).remove_empty)
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
             operator = with_schema(wire.operator, schema)

@@ -1,5 +1,6 @@
 """Whose checkpoint it is, where the memory tier lies, and what the journal keeps."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -110,3 +111,37 @@ def test_the_journal_drops_a_line_that_a_kill_cut(tmp_path: Path) -> None:
     journal.append({"sequence": 2})
     assert [entry["sequence"] for entry in read_journal(path)] == [0, 1]
     Journal(None).append({"sequence": 0})
+
+
+def test_what_a_refused_start_made_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    refused = Checkpoint(str(tmp_path / "mine" / "new" / "state"), IDENTITY)
+    refused.abandon()
+    refused.close()
+    assert list((tmp_path / "mine").iterdir()) == []
+    kept = Checkpoint(str(tmp_path / "mine" / "state"), IDENTITY)
+    kept.storage.write("other", b"x")
+    kept.abandon()
+    kept.close()
+    assert sorted(path.name for path in (tmp_path / "mine" / "state").iterdir()) == ["lock", "other"]
+
+
+def test_a_lock_that_its_last_owner_removed_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other driver goes between the opening of the file here and its locking."""
+    first = Checkpoint(str(tmp_path / "state"), IDENTITY)
+    lock = fcntl.flock
+
+    def after_the_other_is_gone(descriptor: int, how: int) -> None:
+        if first._lock is not None:
+            first.abandon()
+            first.close()
+            (tmp_path / "state").mkdir()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", after_the_other_is_gone)
+    second = Checkpoint(str(tmp_path / "state"), IDENTITY)
+    with pytest.raises(CheckpointError, match=f"in use by process {os.getpid()}"):
+        Checkpoint(str(tmp_path / "state"), IDENTITY)
+    second.close()

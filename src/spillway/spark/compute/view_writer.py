@@ -21,6 +21,8 @@ from pyspark.sql import DataFrame
 
 from spillway.errors import SinkError
 from spillway.job import SinkSpec
+from spillway.state.new_directories import NewDirectories
+from spillway.state.storage import Storage
 
 QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
 """What a failed run wrote has to stay away for so long; at most so long is waited for that."""
@@ -85,9 +87,9 @@ class ViewWriter:
                 self.rows += count
                 size, now = file.stat().st_size, time.time_ns() // 1_000_000
                 actions.append(AddAction(name, size, {}, now, True, f'{{"numRecords":{count}}}'))
-            schema = Schema.from_arrow(pq.read_schema(written[0]))
             moved: list[Path] = []
             try:
+                schema = Schema.from_arrow(pq.read_schema(written[0]))
                 for file, name in zip(written, names, strict=True):
                     moved.append(file.rename(path / name))
                 if (path / "_delta_log").exists():
@@ -106,6 +108,7 @@ class ViewWriter:
 def _unfinished(parent: Path, name: str) -> Iterator[Path]:
     """A name beside the target that readers skip; whatever is there at the end is removed."""
     made = parent / f".{name}.unfinished-{uuid.uuid4().hex[:8]}"
+    created = NewDirectories(Storage(str(parent)))
     try:
         parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -114,6 +117,7 @@ def _unfinished(parent: Path, name: str) -> Iterator[Path]:
         yield made
     except BaseException:
         _remove_for_good(made)
+        created.remove_empty()
         raise
     shutil.rmtree(made, ignore_errors=True)
 
