@@ -222,6 +222,24 @@ def check(history: dict[str, Any], directory: Path) -> None:
     assert engine.manifest.counters.input_rows == sum(len(rows) for rows in expected)
 
 
+def test_merges_do_not_change_the_order_of_matches_inside_a_row(tmp_path: Path) -> None:
+    """An epoch writes a run per row; a merge takes two of three while a probe is in the middle of a row."""
+    plan = operator(2, 1, exact=True)
+    sink = ListSink(str(tmp_path / "staging"))
+    limits, two_runs = Limits(results=2, round_bytes=16), CompactionLimits(fanout=2, max_bytes=2_000)
+    config = EngineConfig(1, 1, str(tmp_path / "tier"), limits, two_runs)
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    rows = [(0, number, 1) for number in range(3)] + [(1, 100, 1)]
+    engine.run_epoch(LocalCluster(plan, wire(rows, 1000)), 0)
+    written = [run.bytes for run in engine.manifest.runs.values()]
+    assert len(written) == 3
+    assert sum(written[:2]) <= two_runs.max_bytes < sum(written)
+    assert engine.manifest.unfinished_groups
+    while engine.has_pending:
+        engine.run_epoch(LocalCluster(plan), None)
+    assert sorted(sink.rows()) == [(0, 100), (1, 100), (2, 100)]
+
+
 class ForgetfulSink(ListSink):
     """Fails once, like a store that is out of reach for a moment."""
 

@@ -11,6 +11,7 @@ from spillway.model.group_set import GroupSet, group_set, members
 from spillway.state.cursor import Cursor
 from spillway.state.manifest import Manifest
 from spillway.state.orders import CleanupBatch
+from spillway.state.run import in_order
 
 PIECE_BYTES = 64 << 10
 PIECES = 4
@@ -71,7 +72,7 @@ def _cursor(groups: Sequence[int], size: int, limit: int, restore: bool) -> Curs
 def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:
     slices = []
     generations = 1
-    for run in sorted(manifest.runs.values(), key=lambda run: run.first_epoch):
+    for run in in_order(manifest.runs.values()):
         by_generation: dict[int, GroupSet] = {}
         for group in members((run.live | run.spilled) & cursor.groups):
             generation = manifest.groups[group].generation(run.last_epoch)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from spillway.model.group_set import GroupSet, group_set, members
 from spillway.policy.placement import Move
-from spillway.state.run import Run
+from spillway.state.run import Run, in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def incoming_runs(runs: Iterable[Run], one: MoveInProgress, loaded_bytes: int) -
     total = sum(size for _, size in one.sizes)
     slices = [
         (replace(run, live=run.live & one.groups), run.bytes * (run.live & one.groups).bit_count())
-        for run in sorted(runs, key=lambda run: (run.first_epoch, run.name))
+        for run in in_order(runs)
         if run.live & one.groups and run.last_epoch < one.begun_epoch
     ]
     whole = sum(weight for _, weight in slices)

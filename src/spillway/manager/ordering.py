@@ -13,7 +13,7 @@ from spillway.state.compaction import CompactionLimits, choose_merges, supersede
 from spillway.state.expiry import Expiry
 from spillway.state.manifest import Manifest
 from spillway.state.orders import CleanupBatch, Limits, Orders
-from spillway.state.run import Run
+from spillway.state.run import Run, in_order
 from spillway.state.step import StatefulOperator
 
 
@@ -40,7 +40,7 @@ class OrderMaker:
         suspended = change.suspended(manifest.suspended)
         cleaned = union(batch.cursor.groups for batch in batches or ())
         shares = shared_out(batches or (), change.processors)
-        runs = sorted(manifest.runs.values(), key=lambda run: run.first_epoch)
+        runs = in_order(manifest.runs.values())
         orders = []
         for processor in range(change.processors):
             groups = placed_on(manifest.placement, processor)
@@ -92,5 +92,4 @@ class OrderMaker:
         merges = choose_merges(runs, len(self.operator.inputs), limits, expiry)
         if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
             return merges
-        merged = {name for names in merges for name in names}
-        return (*superseded([run for run in runs if run.name not in merged], limits), *merges)
+        return (*superseded(runs, limits, merges), *merges)

@@ -123,8 +123,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         if not rows.rows:
             return
         kept = Segment(rows.hashes, rows.columns.select(list(range(self.operator.kept))))
-        sequence = self.orders.sequence
-        _, image = self._write_run(label, 0, kept, sequence, sequence)
+        _, image = self._write_run(label, 0, kept, self._next_position(), self.orders.sequence)
         self.state[0] = [*self.state[0], image]
         self._note_grown(0, kept)
 

@@ -27,7 +27,7 @@ from spillway.state.operator import JoinOperator, Operator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import PendingWriter
 from spillway.state.results import ResultWriter, Writer
-from spillway.state.run import EventTimes, Run, write_run
+from spillway.state.run import EventTimes, Position, Run, in_order, write_run
 from spillway.state.segment import Segment, merge
 from spillway.state.storage import Storage
 
@@ -213,19 +213,19 @@ class Attempt(Generic[OperatorT]):
         self.expired_bytes += rows * (of.nbytes / max(1, of.rows))
 
     def _merge(self, segments: dict[str, list[Segment]]) -> list[Run]:
-        """Carry out the ordered merges; returns the runs that make up the state now, oldest first."""
+        """Carry out the ordered merges; returns the runs that make up the state now, in their order."""
         runs = {run.name: run for run in self.orders.runs if run.name in segments}
         for number, names in enumerate(self.orders.merges):
             old = [runs.pop(name) for name in names]
             merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
-            first, last = min(run.first_epoch for run in old), max(run.last_epoch for run in old)
-            younger = [run for run in runs.values() if run.input == old[0].input and run.first_epoch > last]
+            input_, position = old[0].input, old[0].position
+            younger = [run for run in runs.values() if run.input == input_ and run.position > position]
             newer = [segment for run in younger for segment in segments[run.name]]
-            merged = self._in_window(old[0].input, merged, newer)
+            merged = self._in_window(input_, merged, newer)
             self._sample()
             if merged.rows:
-                parts = sum(run.parts for run in old)
-                run, segment = self._write_run(f"m{number}", old[0].input, merged, first, last, parts)
+                last, parts = max(run.last_epoch for run in old), sum(run.parts for run in old)
+                run, segment = self._write_run(f"m{number}", input_, merged, position, last, parts)
                 self._sample()
                 runs[run.name] = run
                 segments[run.name] = [segment]
@@ -233,7 +233,7 @@ class Attempt(Generic[OperatorT]):
             for one in old:
                 del segments[one.name]
                 self.tier.discard(one)
-        return sorted(runs.values(), key=lambda run: run.first_epoch)
+        return in_order(runs.values())
 
     def _in_window(self, number: int, rows: Segment, newer: Sequence[Segment]) -> Segment:  # noqa: ARG002
         """The rows of a merge that have not expired; an operator may look at newer state to tell."""
@@ -264,7 +264,7 @@ class Attempt(Generic[OperatorT]):
         label: str,
         number: int,
         segment: Segment,
-        first_epoch: int,
+        position: Position,
         last_epoch: int,
         parts: int = 1,
     ) -> tuple[Run, Segment]:
@@ -273,10 +273,14 @@ class Attempt(Generic[OperatorT]):
         live = present(segment.hashes, self.operator.groups)
         times = self._event_times(number, segment)
         rows = segment.rows
-        run = Run(name, number, first_epoch, last_epoch, rows, size, checksum, live, times=times, parts=parts)
+        run = Run(name, number, position, last_epoch, rows, size, checksum, live, times=times, parts=parts)
         self.added.append(run)
         self._settle()
         return run, self.tier.store(run, segment, live)
+
+    def _next_position(self) -> Position:
+        """The position of a run of rows that became state now: behind all others."""
+        return Position(self.orders.sequence, self.orders.processor, len(self.added))
 
     def _event_times(self, number: int, segment: Segment) -> EventTimes | None:
         """What to note of the times of a run."""

@@ -1,10 +1,10 @@
-"""Which runs of a processor to merge: those of the same tier, adjacent in age only.
+"""Which runs of a processor to merge: those of the same tier, neighbours in the order of runs only.
 
 A run of tier t is made of at least fanout^t runs as epochs wrote them. As soon as there are `fanout` runs of
 a tier side by side they become one of a higher tier, for some inputs one or two epochs later: an epoch that
 merges all inputs would take much longer than others. So, whatever the sizes, the number of runs stays
-logarithmic, each row is rewritten a logarithmic number of times, and the rows of a key keep their order of
-age. All processors count alike, so they merge in the same epochs and do not wait for each other.
+logarithmic, each row is rewritten a logarithmic number of times, and the rows of a key keep their order. All
+processors count alike, so they merge in the same epochs and do not wait for each other.
 
 Runs beyond a maximal size are left alone: no merge needs more memory than that, and the offsets of a string
 column cannot overflow.
@@ -50,22 +50,28 @@ def choose_merges(
     return (*merges, *((run.name,) for run in due))
 
 
-def superseded(runs: Sequence[Run], limits: CompactionLimits) -> tuple[tuple[str, ...], ...]:
+def superseded(
+    runs: Sequence[Run], limits: CompactionLimits, merges: Sequence[Sequence[str]] = ()
+) -> tuple[tuple[str, ...], ...]:
     """The run to be swept where newer rows of a key replace older ones, with small neighbours; at most one.
+
+    Runs of other `merges` are left alone, and nothing is merged across them.
 
     A run is due when since its last sweep as much was added as it holds, so a row is rewritten about once per
     row added; the one that has waited longest comes first. Without this, runs too large for a merge would
     keep what newer runs have replaced, and what is left of them would stay in many small files.
     """
-    due = [index for index in range(len(runs)) if _is_superseded(runs, index, limits)]
+    merged = {name for names in merges for name in names}
+    free = [run.name not in merged for run in runs]
+    due = [index for index in range(len(runs)) if free[index] and _is_superseded(runs, index, limits)]
     if not due:
         return ()
     low = min(due, key=lambda index: (_swept(runs[index]), index))
     high, size = low + 1, runs[low].bytes
-    while low > 0 and size + runs[low - 1].bytes <= limits.max_bytes // 2:
+    while low > 0 and free[low - 1] and size + runs[low - 1].bytes <= limits.max_bytes // 2:
         low -= 1
         size += runs[low].bytes
-    while high < len(runs) and size + runs[high].bytes <= limits.max_bytes // 2:
+    while high < len(runs) and free[high] and size + runs[high].bytes <= limits.max_bytes // 2:
         size += runs[high].bytes
         high += 1
     return (tuple(run.name for run in runs[low:high]),)
@@ -73,8 +79,7 @@ def superseded(runs: Sequence[Run], limits: CompactionLimits) -> tuple[tuple[str
 
 def _is_superseded(runs: Sequence[Run], index: int, limits: CompactionLimits) -> bool:
     run = runs[index]
-    newer = [one for one in runs[index + 1 :] if one.first_epoch > run.last_epoch]
-    fresh = [one for one in newer if one.times is not None and one.times.earliest >= _swept(run)]
+    fresh = [one for one in runs[index + 1 :] if one.times is not None and one.times.earliest >= _swept(run)]
     return bool(fresh) and run.bytes <= limits.max_bytes and sum(one.bytes for one in fresh) >= run.bytes
 
 

@@ -7,8 +7,13 @@ was spilled (`spilled`). The two sets are disjoint; a run with neither is garbag
 
 Which processor serves a slice of a run is not a property of the run: it follows from the placement. So to
 move a group, or to change the number of processors, rewrites nothing.
+
+Runs of one input have an order, their `position`. A probe that stopped inside a row remembers how many
+matches it has passed, so the order of the matches must not change. Only neighbours in this order are merged,
+and the merged run takes the position of the first of them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +28,18 @@ from spillway.state.storage import Storage
 
 FORMAT_VERSION = 1
 HASH_COLUMN = "h"
+
+
+class Position(NamedTuple):
+    """The place of a run in the order of its input: when its oldest part was written.
+
+    Two runs share a position only where a merge took some groups of a run and left it the others.
+    """
+
+    epoch: int
+    processor: int = 0
+    number: int = 0
+    """Among the runs that the processor wrote in that epoch."""
 
 
 class EventTimes(NamedTuple):
@@ -40,7 +57,7 @@ class Run:
 
     name: str
     input: int
-    first_epoch: int
+    position: Position
     last_epoch: int
     rows: int
     bytes: int
@@ -56,7 +73,7 @@ class Run:
         return [
             self.name,
             self.input,
-            self.first_epoch,
+            list(self.position),
             self.last_epoch,
             self.rows,
             self.bytes,
@@ -69,12 +86,13 @@ class Run:
 
     @staticmethod
     def from_json(fields: list[object]) -> "Run":
-        name, *numbers, live, spilled, times = fields[:10]
-        input_, first, last, rows, size, checksum = (int(str(number)) for number in numbers)
+        name, number, position, *counts, live, spilled, times, parts = fields
+        assert isinstance(position, list)
+        last, rows, size, checksum = (int(str(count)) for count in counts)
         return Run(
             str(name),
-            input_,
-            first,
+            int(str(number)),
+            Position(*position),
             last,
             rows,
             size,
@@ -82,8 +100,13 @@ class Run:
             from_hex(str(live)),
             from_hex(str(spilled)),
             EventTimes(*times) if isinstance(times, list) else None,
-            *(int(str(parts)) for parts in fields[10:]),  # manifests of older versions end before
+            int(str(parts)),
         )
+
+
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    """The runs in the order of their rows, which merges keep; the only order that a probe may see."""
+    return sorted(runs, key=lambda run: (run.position, run.name))
 
 
 def write_run(storage: Storage, name: str, segment: Segment, compression: str | None) -> tuple[int, int]:

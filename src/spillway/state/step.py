@@ -188,13 +188,12 @@ class _JoinStep(Attempt[JoinOperator]):
 
     def _write_runs(self) -> None:
         """Make the rows probed since the last call durable, and map them from the memory tier from now on."""
-        sequence = self.orders.sequence
         for number, parts in enumerate(self.finished):
             if not parts:
                 continue
             rows = merge(parts, self.operator.groups)
             label = f"{number}-{len(self.added):04d}"
-            _, image = self._write_run(label, number, rows, sequence, sequence)
+            _, image = self._write_run(label, number, rows, self._next_position(), self.orders.sequence)
             self.state[number] = [*self.state[number][: -len(parts)], image]
             self._note_grown(number, rows)
             parts.clear()

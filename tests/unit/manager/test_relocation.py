@@ -27,7 +27,7 @@ from spillway.state.group_state import GroupState
 from spillway.state.manifest import Manifest
 from spillway.state.orders import Report
 from spillway.state.pending import Pending
-from spillway.state.run import Run
+from spillway.state.run import Position, Run
 
 MB = 1 << 20
 
@@ -222,10 +222,10 @@ def test_loading_takes_every_run_once_and_never_too_many_bytes_at_a_time(
     groups = (1 << len(sizes)) - 1
     whole = Move(groups, 0, 1, sum(sizes), "test")
     runs = [
-        Run(f"r{number}", 0, number, number, 1, size, 0, live | (1 << 9))
+        Run(f"r{number}", 0, Position(number), number, 1, size, 0, live | (1 << 9))
         for number, (size, live) in enumerate(stored)
     ]
-    later = Run("later", 0, len(runs), len(runs), 1, 10, 0, groups)
+    later = Run("later", 0, Position(len(runs)), len(runs), 1, 10, 0, groups)
     table = (begun(0, whole, dict(enumerate(sizes)), len(runs), 0.0),)
     there: list[str] = []
     while loads := next_loads(table, limit):

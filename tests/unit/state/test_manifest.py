@@ -14,14 +14,14 @@ from spillway.state.document import encode_document, read_document
 from spillway.state.manifest import NO_BATCH, Counters, EpochRecord, Manifest
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.pending import Pending
-from spillway.state.run import Run
+from spillway.state.run import Position, Run, in_order
 from spillway.state.storage import Storage
 
 PLACEMENT = (0, 0, 1)
 
 
 def run(name: str, epoch: int, *, live: int = 0b111, size: int = 10, input_: int = 0) -> Run:
-    return Run(f"runs/{name}", input_, epoch, epoch, 1, size, 1, live)
+    return Run(f"runs/{name}", input_, Position(epoch), epoch, 1, size, 1, live)
 
 
 def record(sequence: int, **changes: object) -> EpochRecord:
@@ -172,7 +172,8 @@ def test_merging_keeps_runs_few_and_adjacent(sizes: list[int], fanout: int, most
             assert [one.name for one in runs[first : first + len(chosen)]] == list(names)
             assert len(chosen) >= (fanout if most > sum(sizes) else 2)
             merged = replace(
-                run(f"m{epoch}", chosen[0].first_epoch, size=sum(one.bytes for one in chosen)),
+                run(f"m{epoch}", 0, size=sum(one.bytes for one in chosen)),
+                position=chosen[0].position,
                 last_epoch=chosen[-1].last_epoch,
                 parts=sum(one.parts for one in chosen),
             )
@@ -199,7 +200,21 @@ def test_runs_of_an_epoch_that_wrote_many_are_merged_once() -> None:
     assert choose_merges([merged, *later], 1, limits) == (tuple(one.name for one in later),)
 
 
-def test_manifests_of_before_runs_had_parts_are_read() -> None:
-    one = replace(run("a", 3), parts=4)
-    assert Run.from_json(one.to_json()) == one
-    assert Run.from_json(one.to_json()[:10]) == replace(one, parts=1)
+def test_a_merged_run_takes_the_place_of_its_parts() -> None:
+    """An epoch may write several runs of an input; a merge may take only some of them."""
+    first, second, third = (replace(run(name, 4), position=Position(4, 1, n)) for n, name in enumerate("abc"))
+    merged = replace(run("m", 9), position=second.position, parts=2)
+    assert Run.from_json(merged.to_json()) == merged
+    assert in_order([third, merged, first]) == [first, merged, third]
+
+
+def test_a_checkpoint_of_an_older_format_is_refused(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    log = ManifestLog(storage)
+    log.commit(Manifest(-1, NO_BATCH, PLACEMENT), record(0))
+    file = tmp_path / "manifest" / f"{0:012d}.json"
+    file.write_bytes(file.read_bytes().replace(b'"spillway": 2', b'"spillway": 1'))
+    with pytest.raises(
+        CheckpointError, match=r"has format version 1, this Spillway reads 2; use the version"
+    ):
+        log.load(PLACEMENT)

@@ -9,7 +9,7 @@ import pytest
 from spillway.model.group_set import all_groups, group_set
 from spillway.state.group import cut, group_of
 from spillway.state.memory_tier import MemoryTier
-from spillway.state.run import Run, write_run
+from spillway.state.run import Position, Run, write_run
 from spillway.state.segment import Segment, sorted_segment
 from spillway.state.storage import Storage
 
@@ -42,7 +42,7 @@ def test_freed_groups_give_memory_back_and_the_others_are_untouched(
     tier = MemoryTier(str(tmp_path / "tier"), GROUPS)
     rows = state_rows(count)
     size, checksum = write_run(storage, "runs/one.run", rows, None)
-    run = Run("runs/one.run", 0, 0, 0, count, size, checksum, all_groups(GROUPS))
+    run = Run("runs/one.run", 0, Position(0), 0, count, size, checksum, all_groups(GROUPS))
     tier.store(run, rows, run.live)
     before = tier.resident_bytes()
     tier.free(group_set(dead))
@@ -64,7 +64,7 @@ def test_a_freed_group_comes_back_from_the_durable_run(tmp_path: Path) -> None:
     tier = MemoryTier(str(tmp_path / "tier"), GROUPS)
     rows = state_rows(MANY)
     size, checksum = write_run(storage, "runs/one.run", rows, "lz4")
-    run = Run("runs/one.run", 0, 0, 0, MANY, size, checksum, all_groups(GROUPS))
+    run = Run("runs/one.run", 0, Position(0), 0, MANY, size, checksum, all_groups(GROUPS))
     tier.store(run, rows, run.live)
     tier.free(group_set([2]))
     segments, loaded = tier.load(storage, run, run.live)

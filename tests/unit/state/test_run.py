@@ -14,7 +14,7 @@ from spillway.model.group_set import all_groups, group_set
 from spillway.state.group import group_of, present
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.pending import Pending, PendingWriter, consume, read_pending
-from spillway.state.run import Run, decode, read_run, write_run
+from spillway.state.run import Position, Run, decode, read_run, write_run
 from spillway.state.segment import Segment, rows_only, sorted_segment
 from spillway.state.storage import Storage
 
@@ -37,7 +37,7 @@ def stored(
     storage: Storage, rows: Segment, name: str = "runs/a-0.run", compression: str | None = None
 ) -> Run:
     size, checksum = write_run(storage, name, rows, compression)
-    return Run(name, 0, 3, 3, rows.rows, size, checksum, present(rows.hashes, GROUPS))
+    return Run(name, 0, Position(3), 3, rows.rows, size, checksum, present(rows.hashes, GROUPS))
 
 
 def same(left: Segment, right: Segment) -> bool:

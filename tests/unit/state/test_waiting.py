@@ -13,7 +13,7 @@ from spillway.state.final_rows import FinalRows
 from spillway.state.group import group_starts
 from spillway.state.manifest import Manifest
 from spillway.state.pending import Pending, PendingWriter, read_pending
-from spillway.state.run import EventTimes, Run
+from spillway.state.run import EventTimes, Position, Run
 from spillway.state.segment import Segment
 from spillway.state.storage import Storage
 
@@ -43,7 +43,8 @@ def test_nothing_expires_that_a_waiting_row_may_reach() -> None:
 
 
 def run(name: str, epoch: int, size: int, earliest: int, swept: int) -> Run:
-    return Run(name, 0, epoch, epoch, 1, size, 0, 1, times=EventTimes(earliest, earliest + 5, swept))
+    times = EventTimes(earliest, earliest + 5, swept)
+    return Run(name, 0, Position(epoch), epoch, 1, size, 0, 1, times=times)
 
 
 def test_a_run_is_swept_when_as_much_came_after_its_last_sweep() -> None:
@@ -54,6 +55,8 @@ def test_a_run_is_swept_when_as_much_came_after_its_last_sweep() -> None:
     assert superseded(runs[:2], limits) == ()
     assert superseded(runs, CompactionLimits(max_bytes=50)) == ()
     assert superseded(runs, CompactionLimits(max_bytes=300)) == (("b", "c", "d"),)
+    assert superseded(runs, CompactionLimits(max_bytes=300), [("c",)]) == (("b",),)  # d is no neighbour of b
+    assert superseded(runs, CompactionLimits(max_bytes=300), [("b",)]) == ()
 
 
 def rows(groups: list[int], times: list[int]) -> Segment:
