@@ -21,6 +21,10 @@ class SessionError(SpillwayError):
     """Spark cannot be started or does not fit: no Java, a bad master, executors missing."""
 
 
+class EvaluationError(SpillwayError):
+    """An expression of the view fails on a row: an overflow, a value that cannot be converted."""
+
+
 class SourceError(SpillwayError):
     """An input cannot be read: missing path, schema that does not match, unknown format."""
 

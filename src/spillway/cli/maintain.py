@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.errors import SourceError, StateError
+from spillway.errors import SpillwayError, StateError
 from spillway.maintain.algebra import AlgebraBySize
 from spillway.maintain.choice import AUTO
 from spillway.maintain.continuous import lag_metrics, run_rounds
@@ -81,7 +81,7 @@ def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
             if not json:
                 say(describe(report))
 
-        def failed(error: SourceError) -> None:
+        def failed(error: SpillwayError) -> None:
             journal.append({"kind": "failed round", "time": time.time(), "error": str(error)})
             say(f"the round failed and is tried again: {error}")
 

@@ -1,7 +1,8 @@
 """Round after round: a view that is kept up to date for as long as nobody stops it.
 
-A source that fails ends a single round with its error. A run that goes on for ever reports the error and
-tries again: nothing of the failed round was committed, and the next one begins where the view is.
+A source that fails, or a row on which an expression of the view fails, ends a single round with its error. A
+run that goes on for ever reports the error and tries again: nothing of the failed round was committed, and
+the next one begins where the view is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from spillway.errors import SourceError
+from spillway.errors import EvaluationError, SourceError, SpillwayError
 from spillway.maintain.view_manager import RoundReport
 
 LEAST_WAIT_SECONDS = 1.0
@@ -31,7 +32,7 @@ def run_rounds(
     interval_seconds: float,
     stop: threading.Event,
     done: Callable[[RoundReport], None],
-    failed: Callable[[SourceError], None],
+    failed: Callable[[SpillwayError], None],
 ) -> None:
     """One round, or rounds until `stop` is set; every report goes to `done`, every failure to `failed`."""
     while True:
@@ -40,7 +41,7 @@ def run_rounds(
             report = manager.round()
             if report is not None:
                 done(report)
-        except SourceError as error:
+        except (SourceError, EvaluationError) as error:
             if not forever:
                 raise
             failed(error)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from spillway.maintain.algebra import Algebra, ArrowAlgebra, distinct, equal, negated, weighted
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
+from spillway.maintain.evaluation import evaluating
 from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
 from spillway.maintain.unify import KeySet, keys, signature, unify
 
@@ -65,8 +66,11 @@ class Executor:
         self._connection.close()
 
     def filtered(self, node: int, delta: pa.Table) -> pa.Table:
-        """A delta of input `node` in wide columns; rows the view leaves out are gone, equal ones summed."""
-        return self._algebra.consolidate(self.kept(node, delta))
+        """A delta of input `node` in wide columns; rows the view leaves out are gone, equal ones summed.
+
+        Summed first: a row that came and went must not reach the view's conditions, which may fail on it.
+        """
+        return self.kept(node, self._algebra.consolidate(delta))
 
     def kept(self, node: int, delta: pa.Table) -> pa.Table:
         """The same with equal rows as they are."""
@@ -111,8 +115,10 @@ class Executor:
         self._connection.register("joined", joined)
         items = [f"{item.sql} AS {name}" for item, name in zip(definition.outputs, names, strict=True)]
         keep = f" WHERE {definition.residual}" if definition.residual else ""
-        found = self._connection.sql(f"SELECT {', '.join([*items, WEIGHT])} FROM joined{keep}")
-        return self._algebra.consolidate(found.to_arrow_table())
+        with evaluating():
+            found = self._connection.sql(f"SELECT {', '.join([*items, WEIGHT])} FROM joined{keep}")
+            rows = found.to_arrow_table()
+        return self._algebra.consolidate(rows)
 
     def _query(
         self,
@@ -186,7 +192,8 @@ class Executor:
         if condition is None or not rows.num_rows:
             return rows
         self._connection.register("rows_in", rows)
-        kept: pa.Table = self._connection.sql(f"FROM rows_in WHERE {condition}").to_arrow_table()
+        with evaluating():
+            kept: pa.Table = self._connection.sql(f"FROM rows_in WHERE {condition}").to_arrow_table()
         return kept
 
     def _wide(self, node: int, delta: pa.Table) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT
+from spillway.maintain.evaluation import evaluating
 from spillway.maintain.execute import Executor
 
 _FLOATING = ("DOUBLE", "FLOAT")
@@ -26,14 +27,15 @@ def recompute(definition: ViewDefinition, executor: Executor, tables: Sequence[p
         for node, table in enumerate(tables):
             connection.register(f"r{node}", executor.kept(node, table))
         joined = _joined_sql(definition)
-        rows = connection.sql(joined)
-        if any(str(kind) in _FLOATING for kind in rows.types):
-            return executor.consolidated(rows.to_arrow_table())
-        names = ", ".join(name for name in rows.columns if name != WEIGHT)
-        return connection.sql(
-            f"SELECT {names}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM ({joined}) "
-            f"GROUP BY ALL HAVING sum({WEIGHT}) <> 0"
-        ).to_arrow_table()
+        with evaluating():
+            rows = connection.sql(joined)
+            if any(str(kind) in _FLOATING for kind in rows.types):
+                return executor.consolidated(rows.to_arrow_table())
+            names = ", ".join(name for name in rows.columns if name != WEIGHT)
+            return connection.sql(
+                f"SELECT {names}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM ({joined}) "
+                f"GROUP BY ALL HAVING sum({WEIGHT}) <> 0"
+            ).to_arrow_table()
     finally:
         connection.close()
 

@@ -1,10 +1,11 @@
 """The stored view: a DuckDB file with the view's rows, how often each occurs, and the vectors they stand for.
 
 A round's delta and its vectors are committed in one transaction, so a restart goes on exactly where the rows
-are. `result` is the view to read: the named columns and `_count`. A count can never become negative; if a
-delta would make it so, the sources and the view disagree and nothing is written. Rows are found again by a
-digest of 128 bits: comparing all columns of a million rows takes a second, comparing digests 30 ms. Of an
-aggregated view `result` has one row per group (`group_store.py`); the rows of the join are stored beneath.
+are. `result` is the view to read: the named columns and `_count` (see `count_name`). A count can never
+become negative; if a delta would make it so, the sources and the view disagree and nothing is written. Rows
+are found again by a digest of 128 bits: comparing all columns of a million rows takes a second, comparing
+digests 30 ms. Of an aggregated view `result` has one row per group (`group_store.py`); the rows of the
+join are stored beneath.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import pyarrow as pa
 from spillway.errors import CheckpointError, StateError
 from spillway.maintain.aggregation import Aggregation
 from spillway.maintain.delta import WEIGHT
+from spillway.maintain.evaluation import evaluating
 from spillway.maintain.group_store import GROUP, GroupStore
 
 COUNT = "_count"
@@ -49,6 +51,8 @@ class ViewStore:
         aggregation: Aggregation | None = None,
     ) -> None:
         self._names = tuple(names)
+        self.count_name = _free_name(COUNT, names)
+        """The column of `result` that says how often a row occurs."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         try:
             self._connection = duckdb.connect(str(path))
@@ -90,8 +94,9 @@ class ViewStore:
                 self._groups.replace("view_rows")
             else:
                 items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
+                items.append(f"{COUNT} AS {self.count_name}")
                 self._connection.execute(
-                    f"CREATE OR REPLACE VIEW result AS SELECT {', '.join([*items, COUNT])} FROM view_rows"
+                    f"CREATE OR REPLACE VIEW result AS SELECT {', '.join(items)} FROM view_rows"
                 )
             self._save(vectors, number)
         return int(rows.num_rows)
@@ -223,7 +228,8 @@ class ViewStore:
     def _transaction(self) -> Iterator[None]:
         self._connection.execute("BEGIN")
         try:
-            yield
+            with evaluating():
+                yield
             self._connection.execute("COMMIT")
         except BaseException:
             self._connection.rollback()
@@ -235,6 +241,14 @@ def _disagreement(rows: int) -> StateError:
         f"the round would remove {rows} rows that the stored view does not hold: changes of a source were "
         "not recorded; delete the view store to load the view again"
     )
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    """The name with as many underscores before it as it takes to be no other column's."""
+    names = {one.lower() for one in taken}
+    while name in names:
+        name = f"_{name}"
+    return name
 
 
 def _first_line(error: Exception) -> str:
