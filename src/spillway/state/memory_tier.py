@@ -21,11 +21,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from spillway.model.group_set import GroupSet, from_hex, members, to_hex
 from spillway.state.group import cut, flags
-from spillway.state.punch import dead_ranges, punch
+from spillway.state.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
 from spillway.state.run import Run, decode_with_metadata, read_run, write_segment
 from spillway.state.segment import Segment
 from spillway.state.storage import Storage, mapped_file
@@ -33,12 +34,8 @@ from spillway.state.storage import Storage, mapped_file
 IMAGE = ".image"
 FREED = ".freed"
 LEAVING = ".leaving"
-COARSE_BYTES = 16 << 10
-"""Punching pays when the values of a range of rows in one column take at least this much."""
-MOST_SHARE = 0.75
-"""An image that loses more than this share of its groups is written anew."""
 LEFT_SHARE = 0.25
-"""What may stay in memory of all that a spill frees, in images that are too fine-grained to be punched."""
+"""Rows that left may still take this share of what the last call of `free` was to give back."""
 
 
 def sibling_bytes(directory: str) -> int:
@@ -111,33 +108,44 @@ class MemoryTier:
         groups in them.
         """
         self._before_bytes = self.resident_bytes()
+        beside, rewritten = self._sorted_out(groups)
+        if beside:
+            with_one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-free")
+            self._freeing = with_one.submit(_all, beside)
+            with_one.shutdown(wait=False)
+        while rewritten:  # one at a time, after all that is given back without a copy
+            self._wait()
+            self._rewrite(rewritten.pop())
+
+    def _sorted_out(self, groups: GroupSet) -> tuple[list[Callable[[], None]], list["_Kept"]]:
+        """What gives memory back beside the caller, and the images to be rewritten, the last one first."""
         beside: list[Callable[[], None]] = []
-        losses = []
+        given = 0  # bytes
+        kept = []
         for path in self._images():
             image = self._opened[path] if path in self._opened else self._open(path)
             dead = image.contained & groups
             if dead and dead == image.contained:
                 self._opened.pop(path, None)
+                given += path.stat().st_blocks * 512
                 beside.append(self._retired(path))
-            elif dead:
-                losses.append(_Loss(path, image, dead))
-        rewritten = _to_rewrite(losses)
-        beside += [self._marked(loss) for loss in losses if loss not in rewritten]
-        if beside:
-            with_one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-free")
-            self._freeing = with_one.submit(_all, beside)
-            with_one.shutdown(wait=False)
-        for loss in rewritten:
-            self._rewrite(loss)
+            else:
+                kept.append(_Kept.of(path, image, dead, self.groups))
+        rewritten = _to_rewrite(kept, given)
+        beside += [self._marked(one) for one in kept if one.dead and one not in rewritten]
+        return beside, rewritten
 
     def settle(self) -> None:
         """Wait until all that was freed is given back."""
-        freeing, self._freeing = self._freeing, None
-        if freeing is not None:
-            freeing.result()
+        self._wait()
         if self._before_bytes:
             self.freed_bytes += self._before_bytes - self.resident_bytes()
             self._before_bytes = 0
+
+    def _wait(self) -> None:
+        freeing, self._freeing = self._freeing, None
+        if freeing is not None:
+            freeing.result()
 
     def discard(self, run: Run) -> None:
         """Remove the images of a run that another one stands for now."""
@@ -155,19 +163,23 @@ class MemoryTier:
         """The memory that the images occupy, as the operating system allocates it."""
         return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
 
-    def _rewrite(self, loss: "_Loss") -> None:
-        """Replace an image by one with the groups that stay, where punching would leave too much behind."""
-        contained = loss.image.contained & ~loss.dead
-        left = loss.image.only(contained, self.groups).only_live(self.groups)
-        self._write(self._new_path(loss.path.name.split(".", 1)[0]), left, contained)
-        self._opened.pop(loss.path, None)
-        self._remove(loss.path)
+    def _rewrite(self, kept: "_Kept") -> None:
+        """Replace an image by one with the groups that stay, where punching would leave too much behind.
 
-    def _marked(self, loss: "_Loss") -> Callable[[], None]:
+        The old one goes first, so that both are never there; a process that ends between reads the run.
+        """
+        path, contained = kept.path, kept.image.contained & ~kept.dead
+        left = kept.image.only(contained, self.groups).only_live(self.groups)
+        self._opened.pop(path, None)
+        self._remove(path)
+        del kept  # it maps the old image
+        self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
+
+    def _marked(self, kept: "_Kept") -> Callable[[], None]:
         """Leave groups out of an image from now on; what is returned notes that, and gives memory back."""
-        left = loss.image.contained & ~loss.dead
-        self._opened[loss.path] = replace(loss.image, contained=left)
-        return partial(_punch, loss, self.groups)
+        left = kept.image.contained & ~kept.dead
+        self._opened[kept.path] = replace(kept.image, contained=left)
+        return partial(_punch, kept.path, kept.dead, kept.holes)
 
     def _images(self, run: Run | None = None) -> list[Path]:
         prefix = "" if run is None else _stem(run) + "."
@@ -223,44 +235,59 @@ def _freed(path: Path) -> GroupSet:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Loss:
-    """What an image loses. Sizes are estimates: to look at the rows would take longer than to be off."""
+class _Kept:
+    """An image that keeps some groups. What rows take is an average: they may differ by group."""
 
     path: Path
     image: _Image
     dead: GroupSet
+    """Groups that it loses, if any."""
+    holes: Holes
+    """What can be given back of them without a rewrite."""
+    lost_bytes: float
+    """What they take."""
+    live_bytes: float
+    """What the groups take that stay."""
+    waste_bytes: float
+    """What rows of other groups would take after the holes are punched."""
 
-    @property
-    def share(self) -> float:
-        return self.dead.bit_count() / self.image.contained.bit_count()
+    @staticmethod
+    def of(path: Path, image: _Image, dead: GroupSet, groups: int) -> "_Kept":
+        rows, size = image.rows, image.rows.nbytes
+        offsets = cut(rows.hashes, groups)
+        counts = np.diff(offsets)
+        row_bytes = size / max(1, rows.rows)
+        lost = float(counts[flags(dead, groups)].sum() * row_bytes)
+        live = float(counts[flags(image.contained & ~dead, groups)].sum() * row_bytes)
+        ranges = dead_ranges(offsets.tolist(), list(members(dead))) if dead else []
+        holes = holes_of(image.address, rows.columns, ranges)  # the hashes stay, in order
+        status = path.stat()
+        frame = -(-status.st_size // PAGE_BYTES) * PAGE_BYTES - size
+        waste = status.st_blocks * 512 - frame - live - holes.bytes
+        return _Kept(path, image, dead, holes, lost, live, max(0.0, waste))
 
-    @property
-    def bytes(self) -> float:
-        return self.share * self.image.rows.nbytes
 
-    @property
-    def is_fine_grained(self) -> bool:
-        """Whether the values of a group in a column are mostly smaller than what can be punched out."""
-        columns = max(1, self.image.rows.columns.num_columns)
-        return bool(self.bytes < COARSE_BYTES * columns * self.dead.bit_count())
+def _to_rewrite(kept: Sequence[_Kept], given: float) -> list[_Kept]:
+    """The images that are copied without what they lost, instead of being punched.
 
-
-def _to_rewrite(losses: Sequence[_Loss]) -> list[_Loss]:
-    """The images that are copied without what they lose, instead of being punched.
-
-    Those that lose most: there is little to copy, and the hashes of the others would stay. And those that are
-    too fine-grained to be punched, unless they are a small part of all: they wait for the next merge.
+    Those with the most waste for what is copied, until all waste is a small part of what is given back. Of
+    that, `given` bytes are images that go as a whole. The last one of the list is the first to be rewritten.
     """
-    fine = sum(loss.bytes for loss in losses if loss.is_fine_grained)
-    much = fine > LEFT_SHARE * sum(loss.bytes for loss in losses)
-    return [loss for loss in losses if loss.share > MOST_SHARE or (much and loss.is_fine_grained)]
+    allowed = LEFT_SHARE * (given + sum(one.lost_bytes for one in kept))
+    waste = sum(one.waste_bytes for one in kept)
+    chosen: list[_Kept] = []
+    for one in sorted(kept, key=lambda one: one.waste_bytes / (1 + one.live_bytes), reverse=True):
+        if waste <= allowed:
+            break
+        if one.waste_bytes > 0:
+            chosen.append(one)
+            waste -= one.waste_bytes
+    return chosen[::-1]
 
 
-def _punch(loss: _Loss, groups: int) -> None:
-    loss.path.with_suffix(FREED).write_text(to_hex(_freed(loss.path) | loss.dead))
-    rows = loss.image.rows
-    ranges = dead_ranges(cut(rows.hashes, groups).tolist(), list(members(loss.dead)))
-    punch(str(loss.path), loss.image.address, rows.columns, ranges)  # the hashes stay, in order
+def _punch(path: Path, dead: GroupSet, holes: Holes) -> None:
+    path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
+    holes.punch(str(path))
 
 
 def _stem(run: Run) -> str:
