@@ -1,11 +1,12 @@
 """What all tests share: one Spark session for the whole run, result files, how long Hypothesis searches."""
 
+import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -57,6 +58,26 @@ def quick_directory() -> Iterator[Callable[[], Path]]:
         prefix="spillway-test-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
     ) as root:
         yield lambda: Path(tempfile.mkdtemp(dir=root))
+
+
+@pytest.fixture
+def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Starts S3 servers (`s3_server.py`), with or without conditional puts."""
+    for when in ("REQUEST_CHECKSUM_CALCULATION", "RESPONSE_CHECKSUM_VALIDATION"):
+        monkeypatch.setenv(f"AWS_{when}", "when_required")
+    spec = importlib.util.spec_from_file_location("s3_server", Path(__file__).parent / "s3_server.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    started = []
+
+    def start(*, conditional: bool = True) -> Any:
+        started.append(module.S3Server(conditional=conditional))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
 
 
 @dataclass(frozen=True, slots=True)

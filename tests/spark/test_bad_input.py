@@ -118,6 +118,19 @@ def test_refused_before_anything_is_written(lab: "Lab", command: Command, name: 
     assert not lab.out.exists()
 
 
+def test_a_checkpoint_that_spark_cannot_reach_is_refused_before_anything_is_written(
+    lab: "Lab", command: Command, s3_server: Callable[..., Any]
+) -> None:
+    fill(lab, 1)
+    server = s3_server()
+    refused(
+        command("run", write_job(lab, checkpoint=server.uri("bucket/state"))),
+        r"cannot keep its streaming log in s3://bucket/state/spark: No FileSystem for scheme .*hadoop-aws",
+    )
+    assert server.objects == {}
+    assert not lab.out.exists()
+
+
 def test_a_refusal_with_json_is_one_object_on_standard_output(lab: "Lab", command: Command) -> None:
     fill(lab, 1)
     code, output, error = command("run", write_job(lab, path="data/nowhere"), "--json")

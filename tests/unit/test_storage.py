@@ -2,14 +2,12 @@
 
 import pickle
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import fs as arrow_fs
 
 from spillway.errors import CheckpointError, StateError
 from spillway.state.checksum import crc32, file_crc32
@@ -17,25 +15,12 @@ from spillway.state.storage import Storage
 
 
 @pytest.fixture(params=["local", "file-uri", "remote"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "local":
         return Storage(str(tmp_path / "root"))
     if request.param == "file-uri":
         return Storage(f"file://{tmp_path}/root")
-    remote = arrow_fs._MockFileSystem(datetime.now(UTC))
-    remote.create_dir("bucket/root")
-    monkeypatch.setattr(arrow_fs, "FileSystem", _Opener(remote))
-    return Storage("mock://bucket/root")
-
-
-class _Opener:
-    """Stands for `pyarrow.fs.FileSystem`, opening one filesystem for every URI."""
-
-    def __init__(self, filesystem: arrow_fs.FileSystem) -> None:
-        self._filesystem = filesystem
-
-    def from_uri(self, uri: str) -> tuple[arrow_fs.FileSystem, str]:
-        return self._filesystem, uri.split("://")[1]
+    return Storage(request.getfixturevalue("s3_server")().uri("bucket/my%20data/root"))
 
 
 def test_what_is_written_is_read_back(storage: Storage) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from spillway.errors import CheckpointError
 from spillway.state.document import encode_document, read_document
 from spillway.state.new_directories import NewDirectories
+from spillway.state.race_probe import require_one_winner
 from spillway.state.storage import Storage
 
 IDENTITY = "query.json"
@@ -42,6 +43,7 @@ class Checkpoint:
         self.storage = Storage(location)
         self._made = NewDirectories(self.storage)
         self.storage.check_writable()
+        require_one_winner(self.storage)
         self._lock = _lock(self.storage)
         self._is_new = False
         with ExitStack() as undo:

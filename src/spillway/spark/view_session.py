@@ -36,8 +36,9 @@ from spillway.policy.spill import default_spill
 from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch, Told
+from spillway.spark.log_store import log_address, require_log_store
 from spillway.spark.query import Listener, Query
-from spillway.spark.run_ahead import SPARK_DIRECTORY, can_run_again, rewind
+from spillway.spark.run_ahead import can_run_again, rewind
 from spillway.spark.session import adopt_session, build_session, stop_session
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
@@ -161,6 +162,8 @@ class Session:
             spark=self.spark,
             function=function,
         )
+        if stream:
+            require_log_store(self.spark, config.checkpoint)
         schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
         opened = _Opened(Checkpoint(config.checkpoint, _identity(plan, wire, config)), sink)
         with ExitStack() as undo:
@@ -226,7 +229,7 @@ class Session:
     ) -> Callable[[Callable[[DataFrame, int], None]], DataStreamWriter]:
         def writer(on_batch: Callable[[DataFrame, int], None]) -> DataStreamWriter:
             made = stream.writeStream.foreachBatch(on_batch).option(
-                "checkpointLocation", f"{config.checkpoint.rstrip('/')}/{SPARK_DIRECTORY}"
+                "checkpointLocation", log_address(config.checkpoint)
             )
             if config.until == "exhausted":
                 return made.trigger(availableNow=True)

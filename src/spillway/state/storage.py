@@ -6,9 +6,11 @@ and opens the filesystem once per copy, when first used.
 Invariant: `write` and `create_exclusive` never show a partial file under its final name, whatever is killed
 when. `open_output` does, so it is for attempt-specific names that a later commit refers to.
 
-Known limits: on filesystems other than the local one `create_exclusive` checks and then writes, so two
-drivers that start in the same instant can both win; and `move` may be a copy. Files survive the death of any
-process; surviving a power cut needs `sync=True`, which only the local filesystem honours.
+`create_exclusive` has one winner: locally by a hard link, elsewhere by a conditional put (`object_store`).
+Some stores ignore the condition, so `race_probe` tries it before anything depends on it.
+
+Known limits: `move` may be a copy. Files survive the death of any process; surviving a power cut needs
+`sync=True`, which only the local filesystem honours.
 """
 
 import os
@@ -21,10 +23,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore
 from pyarrow import fs as arrow_fs
 
 from spillway.errors import CheckpointError, StateError
 from spillway.state.checksum import Data, buffers
+from spillway.state.object_store import open_store, put_new, reason
 
 TEMPORARY_PREFIX = ".tmp-"
 
@@ -35,7 +40,7 @@ Names = list[str]
 class Storage:
     """The files below one root."""
 
-    __slots__ = ("_base", "_filesystem", "is_local", "root")
+    __slots__ = ("_base", "_filesystem", "_store", "is_local", "root")
 
     def __init__(self, root: str) -> None:
         if not root:
@@ -47,6 +52,7 @@ class Storage:
         """Whether files are on this machine's own filesystem."""
         self._base: str | None = local
         self._filesystem: Any = None
+        self._store: ObjectStore | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.root,)
@@ -85,10 +91,9 @@ class Storage:
                     except FileExistsError:
                         return False
                 return True
-            if self._info(target).type != arrow_fs.FileType.NotFound:
-                return False
-            self._upload(target, data)
-            return True
+            if self._store is None:
+                self._store = open_store(self.root)
+            return put_new(self._store, _checked(path), b"".join(buffers(data)))
 
     def read(self, path: str) -> pa.Buffer:
         """The whole file, as a buffer of its own (not a mapping)."""
@@ -244,6 +249,8 @@ class Storage:
             raise StateError(f"cannot {action} {self.uri(path)}: it does not exist") from error
         except (OSError, pa.ArrowException) as error:
             raise StateError(f"cannot {action} {self.uri(path)}: {_cause(error)}") from error
+        except BaseError as error:
+            raise StateError(f"cannot {action} {self.uri(path)}: {reason(error)}") from error
 
 
 def mapped_file(path: str) -> pa.Buffer:

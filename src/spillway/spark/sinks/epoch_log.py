@@ -14,6 +14,7 @@ import pyarrow as pa
 from spillway.errors import SinkError
 from spillway.spark.sinks.sink import StagedEpoch
 from spillway.spark.sinks.staging import PRIVATE_DIRECTORY
+from spillway.state.race_probe import require_one_winner
 from spillway.state.storage import Storage
 
 OWNER_NAME = f"{PRIVATE_DIRECTORY}/query.json"
@@ -47,6 +48,8 @@ class EpochLog:
         """Make the directory this query's own; SinkError if it is another's or has other columns."""
         columns = [[field.name, str(field.type)] for field in schema]
         text = json.dumps({"query_id": query_id, "columns": columns}).encode()
+        if not self.is_claimed:
+            require_one_winner(self._storage)
         if self._storage.create_exclusive(OWNER_NAME, text):
             return
         owner, found = self._owner()
