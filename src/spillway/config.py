@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from spillway.errors import JobError
 from spillway.policy.distribution import EVEN, Distribution, distributed
 from spillway.policy.placement import NO_PLACEMENT, placement_policy
+from spillway.policy.placement.snapshot import LOAD_SIGNALS, WALL
 from spillway.policy.spill import NO_SPILL, SPILL_POLICIES
 
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -51,6 +52,9 @@ class RunConfig:
     """Its parameters, where they are not the defaults: the table `[run.policy]`."""
     distribution: Distribution = EVEN
     """Where the groups are at first: "even", "hash", or the share of each processor."""
+    load_signal: str = WALL
+    """What policies of load go by: "wall", the time that is not idle, or "processor", for more processors
+    than cores."""
     buffer_bytes: int = 0
     """Input that a processor may park while it is slower than the others; 0: it never does."""
     row_seconds: float = 0.0
@@ -80,6 +84,10 @@ class RunConfig:
             raise JobError(f'[run] spill = "{self.spill}": must be one of {known}')
         if self.rotation_gap is not None and self.rotation_gap < 0:
             raise JobError(f"[run] rotation_gap = {self.rotation_gap}: must not be negative")
+        if self.load_signal not in LOAD_SIGNALS:
+            raise JobError(
+                f'[run] load_signal = "{self.load_signal}": must be one of {", ".join(LOAD_SIGNALS)}'
+            )
         placement_policy(self.adapt, self.policy)
         distributed(self.distribution, self.groups, self.processors)
         if self.memory_each and len(self.memory_each) != self.processors:

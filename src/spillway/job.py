@@ -43,6 +43,7 @@ _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "rotation_gap": (float, int),
     "tier": str,
     "adapt": str,
+    "load_signal": str,
 }
 _RUN_KEYS = (*_RUN_TYPES, "memory", "distribution", "policy", "buffer", "emulate")
 _EMULATE_KEYS = ("row_seconds", "speeds")

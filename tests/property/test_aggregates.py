@@ -1,6 +1,7 @@
 """Statistics over a stream: any history of late and early rows, limits, turns and restarts gives DuckDB's."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from math import isclose
 from pathlib import Path
@@ -23,6 +24,7 @@ from spillway.plan.expression import ColumnRef
 from spillway.plan.statistic_type import statistic_type
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.compaction import CompactionLimits
+from spillway.state.group import group_of
 from spillway.state.operator import WireInput
 from spillway.state.orders import Limits
 from spillway.state.storage import Storage
@@ -271,3 +273,20 @@ def test_after_the_end_of_the_input_what_comes_with_an_earlier_time_is_late(tmp_
     engine = ended(1, second)
     assert engine.manifest.counters.late_rows == 1
     assert_same(sink.rows(), by_definition(statistics, first + second[1:]))
+
+
+def test_rows_of_statistics_count_although_they_do_not_stay(tmp_path: Path) -> None:
+    """A frame of one row keeps one row of each key: to rank by what stays would be to rank by keys."""
+    plan = operator((Statistic("count", None, Frame("rows", 0)),), lateness_us=0, groups=4)
+    rows = [(n, n, 1, 1 if n % 8 else 2, "n") for n in range(80)]
+    batch = wire(rows, 1000)
+    config = EngineConfig(2, 4, str(tmp_path / "tier"), adapt="flux-load")
+    sink = ListSink(str(tmp_path / "staging"))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "state")), sink, Journal(None))
+    engine.run_epoch(LocalCluster(plan, batch), 0)
+    while engine.has_pending or engine.has_held:
+        engine.run_epoch(LocalCluster(plan), None, ending=True)
+    served = Counter(group_of(batch.column("h").to_numpy(), 4).tolist())
+    assert len(sink.rows()) == 80
+    assert +engine.controller.statistics.group_rows == served
+    assert sum(state.rows for state in engine.manifest.groups.values()) < 10

@@ -50,7 +50,7 @@ class Controller:
             gap = config.rotation_gap_seconds
             self.rotation = RotationManager(config.budgets, config.spill_share, gap, whole=waits)
         self.relocation = RelocationManager(placement_policy(config.adapt, config.policy), config.relocation)
-        self.statistics = PlacementStatistics()
+        self.statistics = PlacementStatistics(config.load_signal)
         self._asked = Decision()
         """What users asked for since the last epoch."""
         self._wanted_processors: int | None = None
@@ -212,8 +212,14 @@ class Controller:
         return Change(tuple(large), tuple(swaps))
 
     def _resident_after(self, step: RelocationStep) -> dict[int, int]:
-        """The memory of each processor once those that groups leave have freed it."""
+        """The memory of each processor once those that groups leave have freed it.
+
+        A receiver that has to make room counts what is to come as if it were there.
+        """
         resident = dict(self.statistics.resident_bytes)
+        for one in self._going(step):
+            if one.move.makes_room:
+                resident[one.move.receiver] = resident.get(one.move.receiver, 0) + one.left_bytes
         for one in step.switched:
             sender = one.move.sender
             resident[sender] = max(0, resident.get(sender, 0) - one.move.bytes)

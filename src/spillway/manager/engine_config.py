@@ -8,6 +8,7 @@ from spillway.manager.budget import Budget, Budgets
 from spillway.manager.relocation import RelocationLimits
 from spillway.policy.distribution import EVEN, Distribution
 from spillway.policy.placement import NO_PLACEMENT
+from spillway.policy.placement.snapshot import WALL
 from spillway.state.compaction import CompactionLimits
 from spillway.state.orders import Limits
 
@@ -50,6 +51,8 @@ class EngineConfig:
     """Its parameters, where they are not the defaults."""
     distribution: Distribution = EVEN
     relocation: RelocationLimits = field(default_factory=RelocationLimits)
+    load_signal: str = WALL
+    """What policies of load go by: wall time that is not idle, or processor time."""
     buffer_bytes: int = 0
     """Input that a processor may park because it is slower than the others for a while; 0: none."""
     emulation: Emulation = field(default_factory=Emulation)

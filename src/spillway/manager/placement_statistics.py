@@ -1,7 +1,12 @@
 """Collects what processors report, and makes of it and of the manifest the snapshot that policies see.
 
 A sample is one epoch. Samples begin anew when a round is over or groups have moved, and at most
-`SAMPLED_EPOCHS` are kept, so that a long quiet time does not hide a change.
+`SAMPLED_EPOCHS` are kept, so that a long quiet time does not hide a change. How long a round has collected is
+counted apart from them, so every round ends.
+
+Steps are taken to start together, and only their lengths are compared: clocks of hosts need not agree.
+Known limit: with more processors than cores, steps take turns, and a step that had to share its core looks
+busy; then processor time is the better signal.
 """
 
 from collections import Counter, deque
@@ -12,7 +17,7 @@ from spillway.manager.budget import Budget
 from spillway.manager.relocation import RelocationManager
 from spillway.model.group_set import GroupSet, union
 from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
-from spillway.policy.placement.snapshot import NEVER
+from spillway.policy.placement.snapshot import NEVER, PROCESSOR, WALL
 from spillway.state.group_state import GroupState
 from spillway.state.manifest import Manifest
 from spillway.state.orders import Report
@@ -26,7 +31,8 @@ MATURE_EPOCHS = 2
 class Sample:
     """What counts of one epoch, over all processors."""
 
-    seconds: float
+    span_seconds: float
+    """How long the slowest step took."""
     busy_seconds: Mapping[int, float]
     group_rows: Mapping[int, int]
     group_results: Mapping[int, int]
@@ -36,6 +42,9 @@ class Sample:
 
 @dataclass(slots=True)
 class PlacementStatistics:
+    signal: str = WALL
+    collected_seconds: float = 0.0
+    """Since the statistics began anew."""
     samples: deque[Sample] = field(default_factory=deque)
     resident_bytes: dict[int, int] = field(default_factory=dict)
     group_rows: Counter[int] = field(default_factory=Counter)
@@ -47,20 +56,24 @@ class PlacementStatistics:
         rows: Counter[int] = Counter()
         results: Counter[int] = Counter()
         for report in reports:
-            rows.update(report.group_rows)
+            rows.update(report.rows_by_group)
             results.update(report.group_results)
-        busy = {report.processor: report.busy_seconds for report in reports}
+        span = max((report.wall_seconds for report in reports), default=0.0)
+        busy = {report.processor: self._busy(report) for report in reports}
         arrived = {report.processor: report.input_rows for report in reports}
         if len(self.samples) == SAMPLED_EPOCHS:
             oldest = self.samples.popleft()
             self.group_rows.subtract(oldest.group_rows)
             self.group_results.subtract(oldest.group_results)
-        self.samples.append(
-            Sample(epoch_seconds, busy, rows, results, arrived if any(arrived.values()) else {})
-        )
+        self.samples.append(Sample(span, busy, rows, results, arrived if any(arrived.values()) else {}))
+        self.collected_seconds += epoch_seconds
         self.group_rows.update(rows)
         self.group_results.update(results)
         self.resident_bytes = {report.processor: report.resident_bytes for report in reports}
+
+    def _busy(self, report: Report) -> float:
+        """What was not idle: the span of the epoch less the wait for the slowest step."""
+        return report.busy_seconds if self.signal == PROCESSOR else report.wall_seconds
 
     def arrived_rows(self) -> dict[int, list[int]]:
         """Rows per processor in each sampled epoch with input."""
@@ -72,6 +85,7 @@ class PlacementStatistics:
 
     def begin_anew(self) -> None:
         self.samples.clear()
+        self.collected_seconds = 0.0
         self.group_rows.clear()
         self.group_results.clear()
 
@@ -111,6 +125,7 @@ class PlacementStatistics:
             processors,
             groups,
             collection_seconds=relocation.collection_seconds,
+            collected_seconds=self.collected_seconds,
             forced_bytes=relocation.forced_bytes,
         )
 
@@ -125,7 +140,7 @@ class PlacementStatistics:
             state_limit_bytes=None if budget is None else budget.state_bytes,
             memory_bytes=None if budget is None else budget.memory_bytes,
             busy_seconds=sum(sample.busy_seconds.get(processor, 0.0) for sample in self.samples),
-            epoch_seconds=sum(sample.seconds for sample in self.samples),
+            span_seconds=sum(sample.span_seconds for sample in self.samples),
             pending_rows=sum(entry.rows_left for entry in queue),
             pending_bytes=sum(entry.bytes_left for entry in queue),
             adapted_seconds=relocation.adapted_seconds.get(processor, NEVER),

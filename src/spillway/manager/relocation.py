@@ -38,7 +38,10 @@ class RelocationLimits:
     restart_epochs: int = 5
     """Epochs after a start or a lost executor in which nothing is adapted."""
     wait_epochs: int = 10
-    """How long a loaded move waits for groups that are inside a row or in clean-up, before they stay."""
+    """How long a loaded move waits for groups that are inside a row or in clean-up, before they stay.
+
+    And how long a move waits for a receiver that makes room for it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class RelocationManager:
     adapted_seconds: dict[int, float] = field(default_factory=dict)
     """Per processor, when its last adaptation ended."""
     _ended: dict[Kind, float] = field(default_factory=dict)
+    _moving_since: float | None = None
+    """When the first of the moves under way began, also of those that have ended meanwhile."""
     _numbers: int = 0
 
     @property
@@ -120,11 +125,12 @@ class RelocationManager:
         """What the next epoch does; `fixed` are groups inside a row or in clean-up. Changes nothing yet."""
         switched, abandoned, going = [], [], []
         for one in self.table:
-            reason = _obstacle(one, snapshot)
+            reason = _obstacle(one, snapshot, self.limits.wait_epochs)
             if reason is not None:
                 abandoned.append(Abandoned(one.number, one.groups, reason))
             elif one.left_bytes:
-                going.append(one)
+                if not _lacks_room(one, snapshot):
+                    going.append(one)
             elif not one.groups & fixed:
                 switched.append(one)
             elif one.waited_epochs >= self.limits.wait_epochs:
@@ -138,18 +144,23 @@ class RelocationManager:
         """Take in that the epoch with this step is committed."""
         parted = {one.number for one in step.switched} | {one.number for one in step.abandoned}
         ended = [one for one in self.table if one.number in parted]
+        if self.table and self._moving_since is None:
+            self._moving_since = min(one.begun_seconds for one in self.table)
         self.table = advanced((one for one in self.table if one.number not in parted), step.loads)
         for one in ended:
             self._note(Kind.RELOCATION, (one.move.sender, one.move.receiver), now_seconds)
-        if ended and not self.table and isinstance(self.policy.parameters, RoundParameters):
+        if self.table or self._moving_since is None:
+            return
+        took, self._moving_since = now_seconds - self._moving_since, None
+        if isinstance(self.policy.parameters, RoundParameters):
             shortest = self.policy.parameters.minimum_collection_seconds
-            took = now_seconds - min(one.begun_seconds for one in ended)
             self.collection_seconds = next_collection(self.collection_seconds, took, shortest)
 
     def restarted(self, epoch: int, reason: str = "restart") -> tuple[Abandoned, ...]:
         """An executor was lost or processors were added: what was loaded may be gone. Returns what ends."""
         ended = tuple(Abandoned(one.number, one.groups, reason) for one in self.table)
         self.table = ()
+        self._moving_since = None
         self.started_epoch = epoch
         return ended
 
@@ -207,6 +218,8 @@ class RelocationManager:
         size = sum(one.resident_bytes for one in snapshot.groups if move.groups >> one.group & 1)
         receiver = snapshot.processor(move.receiver)
         room = receiver.room_bytes - self._incoming(move.receiver, receiver.incoming_bytes)
+        if move.makes_room and size <= receiver.capacity:
+            return None
         if size and size > room:
             return f"processor {move.receiver} has room for {max(0, int(room))} bytes, not for {size}"
         return None
@@ -243,8 +256,8 @@ class RelocationManager:
             self.adapted_seconds[processor] = now_seconds
 
 
-def _obstacle(one: MoveInProgress, snapshot: PlacementSnapshot) -> str | None:
-    """Why a move that is under way cannot go on."""
+def _obstacle(one: MoveInProgress, snapshot: PlacementSnapshot, wait_epochs: int) -> str | None:
+    """Why a move that is under way cannot go on; a receiver that makes room has some epochs for it."""
     if one.move.receiver not in {processor.processor for processor in snapshot.processors}:
         return f"processor {one.move.receiver} is gone"
     here = group_set(group.group for group in snapshot.groups_of(one.move.sender))
@@ -254,12 +267,20 @@ def _obstacle(one: MoveInProgress, snapshot: PlacementSnapshot) -> str | None:
     gone = group_set(group for group, size in one.sizes if size and not sizes[group])
     if gone:
         return f"groups {_shown(gone)} left the memory of processor {one.move.sender}"
-    receiver = snapshot.processor(one.move.receiver)
-    if receiver.state_limit_bytes is not None and one.left_bytes:
-        room = receiver.state_limit_bytes - receiver.resident_bytes
-        if one.left_bytes > room:
-            return f"processor {one.move.receiver} has only room for {max(0, room)} of {one.left_bytes} bytes"
+    if _lacks_room(one, snapshot) and not (
+        one.move.makes_room and snapshot.epoch - one.begun_epoch <= wait_epochs
+    ):
+        receiver = snapshot.processor(one.move.receiver)
+        room = max(0, (receiver.state_limit_bytes or 0) - receiver.resident_bytes)
+        return f"processor {one.move.receiver} has only room for {room} of {one.left_bytes} bytes"
     return None
+
+
+def _lacks_room(one: MoveInProgress, snapshot: PlacementSnapshot) -> bool:
+    receiver = snapshot.processor(one.move.receiver)
+    if receiver.state_limit_bytes is None or not one.left_bytes:
+        return False
+    return one.left_bytes > receiver.state_limit_bytes - receiver.resident_bytes
 
 
 def _shown(groups: GroupSet) -> str:

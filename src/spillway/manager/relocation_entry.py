@@ -36,6 +36,7 @@ def _move_entry(move: Move) -> dict[str, Any]:
         "sender": move.sender,
         "receiver": move.receiver,
         "bytes": move.bytes,
+        "makes_room": move.makes_room,
         "reason": move.reason,
     }
 

@@ -195,6 +195,7 @@ class Session:
                     adapt=config.adapt,
                     policy=config.policy,
                     distribution=config.distribution,
+                    load_signal=config.load_signal,
                     buffer_bytes=config.buffer_bytes,
                     emulation=Emulation(config.row_seconds, config.speeds),
                 ),

@@ -8,7 +8,7 @@ State has the rows whose results are out and that frames of later rows may reach
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow as pa
 from spillway.plan.aggregate_plan import STATISTICS
 from spillway.plan.expression import ColumnRef
 from spillway.state.aggregate_operator import AggregateOperator
-from spillway.state.attempt import Attempt, Clock
+from spillway.state.attempt import Attempt, Clock, nonzero
 from spillway.state.final_rows import FinalRows
 from spillway.state.frames import OrderedRows, keys_differ, ordered_rows
 from spillway.state.group import Int64Array, cut, group_of
@@ -31,7 +31,8 @@ from spillway.state.statistics import statistics_of
 
 @dataclass(slots=True)
 class AggregateStep(Attempt[AggregateOperator]):
-    processed_rows: int = 0
+    served_rows: Int64Array = field(init=False)
+    """Rows whose results were produced, by group; few of them stay in state."""
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         busy = time.process_time()
@@ -43,6 +44,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         if orders.watermark is not None:
             self.expiry = replace(self.expiry, watermark=min([orders.watermark, *reached]))
         self._open()
+        self.served_rows = np.zeros(self.operator.groups, dtype=np.int64)
         held = self._held()
         intake = Intake(self.operator, orders.limits, self.storage, (), batches, orders.watermark, held)
         early = self._pending_writer("early", 0)
@@ -53,7 +55,10 @@ class AggregateStep(Attempt[AggregateOperator]):
             files = self.writer.close()
             self._sample()
         return replace(
-            self._changes(busy, files, intake), pending=tuple(waiting), probed_rows=self.processed_rows
+            self._changes(busy, files, intake),
+            pending=tuple(waiting),
+            probed_rows=int(self.served_rows.sum()),
+            served_rows=nonzero(self.served_rows),
         )
 
     def _rounds(self, intake: Intake, early: PendingWriter) -> list[Pending]:
@@ -77,7 +82,8 @@ class AggregateStep(Attempt[AggregateOperator]):
             if delta is not None:
                 with Clock(self.seconds, "compute"):
                     self._compute(delta, f"{number:04d}")
-                self.processed_rows += delta.rows
+                groups = group_of(delta.hashes, self.operator.groups)
+                self.served_rows += np.bincount(groups, minlength=self.operator.groups)
                 rows_left -= delta.rows
             if not ripe or rows_left <= 0 or not self._has_room():
                 break

@@ -120,6 +120,7 @@ class Report:
     resident_bytes: int
     loaded_bytes: int
     busy_seconds: float
+    """Processor time."""
     seconds: dict[str, float]
     group_rows: dict[int, int] = field(default_factory=dict)
     group_bytes: dict[int, int] = field(default_factory=dict)
@@ -138,6 +139,15 @@ class Report:
     lineage: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Per group of a tree, of any processor: results of the view that came through it, and rows and bytes
     that joins above it keep since."""
+    wall_seconds: float = 0.0
+    """From the start of the step to its end, whatever else ran on the machine meanwhile."""
+    served_rows: dict[int, int] | None = None
+    """Rows processed by group; None: those that became state, `group_rows`."""
+
+    @property
+    def rows_by_group(self) -> dict[int, int]:
+        """The rows of each group that took time."""
+        return self.group_rows if self.served_rows is None else self.served_rows
 
     def to_json(self) -> str:
         return json.dumps(
@@ -169,6 +179,8 @@ class Report:
                 "expired_rows": self.expired_rows,
                 "expired_bytes": self.expired_bytes,
                 "lineage": self.lineage,
+                "wall_seconds": self.wall_seconds,
+                "served_rows": self.served_rows,
             }
         )
 
@@ -182,6 +194,8 @@ class Report:
         body["latest"] = tuple(body["latest"])
         for key in ("group_rows", "group_bytes", "group_results", "expired_rows", "expired_bytes"):
             body[key] = {int(group): count for group, count in body[key].items()}
+        if body["served_rows"] is not None:
+            body["served_rows"] = {int(group): count for group, count in body["served_rows"].items()}
         body["lineage"] = {int(group): tuple(counts) for group, counts in body["lineage"].items()}
         body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
         body["cleaned"] = from_hex(body["cleaned"])

@@ -56,7 +56,9 @@ def run_step(
         report = _JoinStep(orders, operator, place, outlet).run(batches)
     if round_bytes < NO_BOUND:
         give_back()
-    return _served(report, orders.row_seconds, started) if orders.row_seconds else report
+    if orders.row_seconds:
+        report = _served(report, orders.row_seconds, started)
+    return replace(report, wall_seconds=time.perf_counter() - started)
 
 
 def _served(report: Report, row_seconds: float, started: float) -> Report:

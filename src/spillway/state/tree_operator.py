@@ -201,6 +201,7 @@ class TreeOperator:
             expired_rows=counts("expired_rows"),
             expired_bytes=counts("expired_bytes"),
             lineage=lineage(reports) | self._outputs(root),
+            wall_seconds=sum(report.wall_seconds for report in reports),
         )
 
     def _outputs(self, root: Report) -> dict[int, tuple[int, int, int]]:

@@ -46,7 +46,7 @@ def snapshot(
         PlacedGroup(group, number, size * MB, sampled_rows=10)
         for group, (number, size) in enumerate(placed_sizes)
     )
-    return PlacementSnapshot(now, epoch, processors, groups)
+    return PlacementSnapshot(now, epoch, processors, groups, collected_seconds=1.0)
 
 
 def manager(name: str = "pairwise-memory", load_mb: int = 8, **chosen: object) -> RelocationManager:
@@ -241,8 +241,9 @@ def test_loading_takes_every_run_once_and_never_too_many_bytes_at_a_time(
 
 def report(processor: int, rows: dict[int, int], busy: float, resident: int) -> Report:
     return Report(
-        processor, "host", "0", (), (), (), (), 0, 0, 0, resident, 0, busy, {}, rows, {}, dict(rows)
-    )
+        processor, "host", "0", (), (), (), (), 0, 0, 0, resident, 0, busy, {}, rows, {}, dict(rows),
+        wall_seconds=2 * busy,
+    )  # fmt: skip
 
 
 def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
@@ -256,7 +257,7 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     made = statistics.snapshot(manifest, {0: Budget(40 * MB), 1: Budget(80 * MB)}, one, 77.0)
     assert (made.now_seconds, made.epoch, made.collected_seconds) == (77.0, 10, 4.0)
     first, second = made.processors
-    assert (first.resident_bytes, first.utilisation, first.state_limit_bytes) == (900, 0.25, 30 * MB)
+    assert (first.resident_bytes, first.utilisation, first.state_limit_bytes) == (900, 1.0, 30 * MB)
     assert (second.resident_bytes, second.pending_rows, second.pending_bytes) == (50, 5, 50)
     assert [g.sampled_rows for g in made.groups] == [8, 4, 0]
     assert [g.movable for g in made.groups] == [True, False, True]
@@ -269,3 +270,25 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
 def test_half_cleaned_groups_are_fixed() -> None:
     manifest = Manifest(9, 0, (0, 1, 1), cursors=(Cursor(0b101, True, 1),))
     assert list(members(fixed_groups(manifest))) == [0, 2]
+
+
+def test_a_receiver_that_makes_room_is_waited_for() -> None:
+    one = manager("none")
+    full = snapshot([[30], [10] * 9])
+    asked = Suggestions((Move(0b1, 0, 1, 30 * MB, "test", makes_room=True),))
+    assert one.request(asked, full).begun
+    for _ in range(3):
+        step = one.plan(full)
+        assert (step.loads, step.switched, step.abandoned) == ((), (), ())
+        one.observe(step, 101.0)
+    after_its_spill = snapshot([[30], [10] * 6])
+    assert [load.bytes for load in one.plan(after_its_spill).loads] == [8 * MB]
+    (abandoned,) = one.plan(replace(full, epoch=full.epoch + 11)).abandoned
+    assert abandoned.reason == f"processor 1 has only room for {10 * MB} of {30 * MB} bytes"
+
+
+def test_no_room_can_be_made_for_more_than_all_memory() -> None:
+    one = manager("none")
+    asked = Suggestions((Move(0b1, 0, 1, 0, "test", makes_room=True),))
+    (refusal,) = one.request(asked, snapshot([[130], [10]])).refused
+    assert refusal.reason == f"processor 1 has room for {90 * MB} bytes, not for {130 * MB}"

@@ -55,13 +55,20 @@ class Cluster:
                 processor,
                 self.placement.count(processor) * self.size,
                 busy_seconds=each * self.placement.count(processor) / speed,
-                epoch_seconds=self.collected,
+                span_seconds=self.collected,
                 adapted_seconds=self.manager.adapted_seconds.get(processor, float("-inf")),
             )
             for processor, speed in enumerate(self.speeds)
         )
         collection = self.manager.collection_seconds
-        return PlacementSnapshot(self.now, self.epoch, processors, groups, collection_seconds=collection)
+        return PlacementSnapshot(
+            self.now,
+            self.epoch,
+            processors,
+            groups,
+            collection_seconds=collection,
+            collected_seconds=self.collected,
+        )
 
     def _free(self, group: int) -> bool:
         return not self.manager.moving >> group & 1

@@ -4,8 +4,10 @@ The engine, its steps, state and policies are the real ones; only Spark is not t
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ from spillway.manager.budget import Budget
 from spillway.manager.engine import Engine
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import FILE_NAME, Journal, read_journal
+from spillway.manager.relocation import RelocationLimits
 from spillway.plan.expression import ColumnRef
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.reference import join
@@ -24,7 +27,7 @@ from spillway.testing import ListSink, LocalCluster
 MEMORY_BYTES = 4 << 20
 TIMES_MEMORY = 1.5
 ROWS, EPOCHS, GROUPS, WIDTH_BYTES = 2_400, 3, 16, 3_000
-"""Rows of all inputs; each key has one row per input on average."""
+"""Rows of all inputs."""
 POLICIES = ("least-productive", "least-recent", "most-productive", "random", "recent-history")
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -40,38 +43,66 @@ def operator(inputs: int) -> JoinOperator:
     )
 
 
+@dataclass(frozen=True)
+class Input:
+    """Random rows, each key once per input on average."""
+
+    inputs: int
+    rows: int = ROWS
+    tags: Any = field(init=False)
+    keys: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        chance = np.random.default_rng(4)
+        object.__setattr__(self, "tags", chance.integers(0, self.inputs, self.rows))
+        object.__setattr__(self, "keys", chance.integers(1, self.rows // self.inputs + 1, self.rows))
+
+    def batches(self, epochs: int) -> list[pa.RecordBatch]:
+        whole = pa.table(
+            {
+                "t": pa.array(self.tags.astype(np.int8)),
+                "h": pa.array((self.keys.astype(np.uint64) * MIX).view(np.int64)),
+                "s0": np.arange(self.rows),
+                "s1": [f"{number}".ljust(WIDTH_BYTES) for number in range(self.rows)],
+            }
+        )
+        share = self.rows // epochs
+        parts = (whole.slice(epoch * share, share) for epoch in range(epochs))
+        return [part.combine_chunks().to_batches()[0] for part in parts]
+
+    def wanted(self) -> Counter[tuple[int, ...]]:
+        rows = [
+            [{"id": int(one), "k": int(self.keys[one])} for one in np.flatnonzero(self.tags == number)]
+            for number in range(self.inputs)
+        ]
+        return Counter(tuple(row["id"] for row in found) for found in join(rows, lambda _, row: row["k"]))
+
+
+def run(engine: Engine, batches: Sequence[pa.RecordBatch]) -> None:
+    """All epochs, and the clean-up at the end."""
+    plan, budget = engine.operator, engine.config.budget
+    assert budget is not None
+    batch_rows = budget.limits(engine.config.limits, len(plan.inputs)).round_bytes // WIDTH_BYTES
+    for epoch, batch in enumerate(batches):
+        engine.run_epoch(LocalCluster(plan, batch, batch_rows), epoch)
+        while engine.has_pending:
+            engine.run_epoch(LocalCluster(plan), None)
+    while engine.has_cleanup:
+        engine.run_cleanup_epoch(LocalCluster(plan))
+
+
 @pytest.mark.parametrize(
     ("policy", "inputs"), [*((one, 3) for one in POLICIES), ("least-productive", 5), ("recent-history", 5)]
 )
 def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     quick_directory: Callable[[], Path], policy: str, inputs: int
 ) -> None:
-    plan, directory = operator(inputs), quick_directory()
-    chance = np.random.default_rng(4)
-    tags = chance.integers(0, inputs, ROWS)
-    keys = chance.integers(1, len(tags) // inputs + 1, len(tags))
-    whole = pa.table(
-        {
-            "t": pa.array(tags.astype(np.int8)),
-            "h": pa.array((keys.astype(np.uint64) * MIX).view(np.int64)),
-            "s0": np.arange(len(tags)),
-            "s1": [f"{number}".ljust(WIDTH_BYTES) for number in range(len(tags))],
-        }
-    )
-    budget = Budget(MEMORY_BYTES)
-    config = EngineConfig(1, GROUPS, str(directory / "tier"), budget=budget, spill=policy)
+    plan, directory, given = operator(inputs), quick_directory(), Input(inputs)
+    config = EngineConfig(1, GROUPS, str(directory / "tier"), budget=Budget(MEMORY_BYTES), spill=policy)
     sink = ListSink(str(directory / "staging"))
     with Journal(directory / FILE_NAME) as journal:
         engine = Engine(config, plan, "q", Storage(str(directory / "state")), sink, journal)
-        share = len(tags) // EPOCHS
-        batch_rows = budget.limits(config.limits, inputs).round_bytes // WIDTH_BYTES
-        for epoch in range(EPOCHS):
-            batch = whole.slice(epoch * share, share).combine_chunks().to_batches()[0]
-            engine.run_epoch(LocalCluster(plan, batch, batch_rows), epoch)
-            while engine.has_pending:
-                engine.run_epoch(LocalCluster(plan), None)
-        while engine.has_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan))
+        run(engine, given.batches(EPOCHS))
     epochs = list(read_journal(directory / FILE_NAME))
     durable = sum(path.stat().st_size for path in (directory / "state" / "runs").iterdir())
     assert durable >= TIMES_MEMORY * MEMORY_BYTES
@@ -79,13 +110,37 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     reports = [one for entry in epochs for one in entry["processors"]]
     assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
     assert max(one["peak_bytes"] for one in reports) <= MEMORY_BYTES
-    rows = [
-        [{"id": int(one), "k": int(keys[one])} for one in np.flatnonzero(tags == number)]
-        for number in range(inputs)
-    ]
-    wanted = Counter(tuple(row["id"] for row in found) for found in join(rows, lambda _, row: row["k"]))
+    wanted = given.wanted()
     assert Counter(sink.rows()) == wanted
     counters = engine.manifest.counters
     assert counters.results_cleanup > 0
     assert counters.results_runtime > 0 or inputs == 5
     assert counters.results_runtime + counters.results_cleanup == wanted.total()
+
+
+def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
+    quick_directory: Callable[[], Path],
+) -> None:
+    """Five of eight groups are on the first of two processors, and both are full before any may move."""
+    plan, directory, given = operator(2), quick_directory(), Input(2, 4_800)
+    config = EngineConfig(
+        2,
+        GROUPS,
+        str(directory / "tier"),
+        budget=Budget(MEMORY_BYTES),
+        adapt="flux-memory",
+        policy={"minimum_collection_seconds": 0.0},
+        distribution=(5.0, 3.0),
+        relocation=RelocationLimits(restart_epochs=8),
+    )
+    sink = ListSink(str(directory / "staging"))
+    with Journal(directory / FILE_NAME) as journal:
+        engine = Engine(config, plan, "q", Storage(str(directory / "state")), sink, journal, lambda: 0.0)
+        run(engine, given.batches(12))
+    epochs = list(read_journal(directory / FILE_NAME))
+    begun = [one for entry in epochs for one in entry["relocation"]["begun"]]
+    switched = {one["number"] for entry in epochs for one in entry["relocation"]["switched"]}
+    assert any(one["makes_room"] and one["bytes"] and one["number"] in switched for one in begun)
+    reports = [one for entry in epochs for one in entry["processors"]]
+    assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
+    assert Counter(sink.rows()) == given.wanted()

@@ -68,8 +68,8 @@ def _busiest_that_helps(
     busy = [one for one in snapshot.groups_of(donor.processor) if one.sampled_rows]
     if len(busy) < 2:
         return None
-    leaving = snapshot.seconds_per_row(donor.processor) / donor.epoch_seconds
-    coming = snapshot.seconds_per_row(receiver.processor) / (receiver.epoch_seconds or donor.epoch_seconds)
+    leaving = snapshot.seconds_per_row(donor.processor) / donor.span_seconds
+    coming = snapshot.seconds_per_row(receiver.processor) / (receiver.span_seconds or donor.span_seconds)
     if not any(one.sampled_rows for one in snapshot.groups_of(receiver.processor)):
         coming = max(coming, leaving)  # its speed is unknown
     movable = (one for one in busy if one.movable)

@@ -3,8 +3,9 @@
 Excess capacity is the memory for state less all state of a processor's groups, on disk too: negative when
 not all fits. In each round processors are paired by it, and in each pair the largest group of the donor moves
 that brings the two closer; groups in memory go before groups on disk, which would bring their clean-up or
-their waiting input along. The receiver may be full: then spreading evens out what is on disk. But state in
-memory only goes where it stays in memory.
+their waiting input along. The first pair that is level ends the round: those after it are closer still.
+The receiver may be full: it then gives up other state, and what is on disk is evened out. Only a group that
+is larger than all of its memory for state does not go there.
 """
 
 from spillway.policy.placement.rounds import RoundParameters, pairs, round_is_over
@@ -23,11 +24,12 @@ def flux_memory(snapshot: PlacementSnapshot, parameters: RoundParameters) -> Sug
         fill = state[donor.processor] / donor.capacity
         least = state[receiver.processor] / receiver.capacity
         if excess[donor.processor] >= average or fill < parameters.imbalance_threshold * least:
-            continue
+            break
         chosen = _largest_that_helps(snapshot, donor, receiver, state)
         if chosen is not None:
             reason = f"memory: excess capacity {excess[donor.processor]} against {excess[receiver.processor]}"
-            moves.append(move_of((chosen,), donor.processor, receiver.processor, reason))
+            full = chosen.resident_bytes > receiver.room_bytes
+            moves.append(move_of((chosen,), donor.processor, receiver.processor, reason, makes_room=full))
     return Suggestions(tuple(moves))
 
 
@@ -46,7 +48,8 @@ def _largest_that_helps(
         size = one.total_bytes
         filled = (got + size) / receiver.capacity
         closer = size < excess_gap and abs(filled - (sent - size) / donor.capacity) < fill_gap
-        if closer and filled < sent / donor.capacity and one.resident_bytes <= receiver.room_bytes:
+        fits = receiver.state_limit_bytes is None or one.resident_bytes <= receiver.state_limit_bytes
+        if closer and filled < sent / donor.capacity and fits:
             return one
     return None
 

@@ -4,6 +4,8 @@ Memory is compared by fill: resident bytes over the memory for state, so that pr
 are balanced in proportion. With equal budgets, or none, that is the same as comparing bytes.
 What was sampled (busy seconds, rows, results) is of the epochs since the statistics began anew: after a
 relocation they do, because rows of a moved group were counted on two processors.
+Load is utilisation, 1 - idle / span: a processor is idle from the end of its own step to the end of the
+slowest. So the time of the driver counts for nobody, and what another program takes from a processor counts.
 """
 
 from dataclasses import dataclass
@@ -11,6 +13,9 @@ from dataclasses import dataclass
 from spillway.errors import StateError
 
 NEVER = float("-inf")
+WALL, PROCESSOR = "wall", "processor"
+LOAD_SIGNALS = (WALL, PROCESSOR)
+"""What counts as busy: all that is not idle, or processor time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +27,9 @@ class ProcessorStatistics:
     memory_bytes: int | None = None
     """The whole budget: memory for state, and what an epoch needs besides."""
     busy_seconds: float = 0.0
-    """CPU (or emulated service) time of the sampled epochs."""
-    epoch_seconds: float = 0.0
-    """Length of the sampled epochs."""
+    """Of the sampled epochs, what was not idle; or processor time, if that is the signal."""
+    span_seconds: float = 0.0
+    """Of the sampled epochs, how long the slowest step took."""
     pending_rows: int = 0
     pending_bytes: int = 0
     adapted_seconds: float = NEVER
@@ -57,7 +62,7 @@ class ProcessorStatistics:
 
     @property
     def utilisation(self) -> float:
-        return self.busy_seconds / self.epoch_seconds if self.epoch_seconds > 0 else 0.0
+        return self.busy_seconds / self.span_seconds if self.span_seconds > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class PlacedGroup:
     rows: int = 0
     results: int = 0
     sampled_rows: int = 0
-    """Rows probed in the sampled epochs."""
+    """Rows that were processed in the sampled epochs, whether or not they stayed in state."""
     sampled_results: int = 0
     spilled_bytes: int = 0
     """Of generations that were spilled."""
@@ -107,6 +112,8 @@ class PlacementSnapshot:
     groups: tuple[PlacedGroup, ...]
     collection_seconds: float = 0.0
     """How long this round is to collect statistics before it decides."""
+    collected_seconds: float = 0.0
+    """How long it has, with the time between steps; not only the epochs that are still sampled."""
     forced_bytes: int = 0
     """What the manager has made processors spill so far."""
 
@@ -141,8 +148,3 @@ class PlacementSnapshot:
     def adapted_seconds(self) -> float:
         """When the last adaptation of any processor ended."""
         return max((one.adapted_seconds for one in self.processors), default=NEVER)
-
-    @property
-    def collected_seconds(self) -> float:
-        """How long statistics were collected."""
-        return max((one.epoch_seconds for one in self.processors), default=0.0)

@@ -15,6 +15,8 @@ class Move:
     bytes: int
     """State that the receiver has to load: nothing for suspended groups."""
     reason: str
+    makes_room: bool = False
+    """A receiver without room for it gives up other state first; otherwise the move is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ class Suggestions:
 NOTHING = Suggestions()
 
 
-def move_of(groups: Iterable[PlacedGroup], sender: int, receiver: int, reason: str) -> Move:
+def move_of(
+    groups: Iterable[PlacedGroup], sender: int, receiver: int, reason: str, *, makes_room: bool = False
+) -> Move:
     chosen = tuple(groups)
     size = sum(one.resident_bytes for one in chosen)
-    return Move(group_set(one.group for one in chosen), sender, receiver, size, reason)
+    return Move(group_set(one.group for one in chosen), sender, receiver, size, reason, makes_room)

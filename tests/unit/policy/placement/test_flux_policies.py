@@ -27,7 +27,7 @@ def loaded(
     """Processors whose groups had these rows in the sampled epochs, all groups of one size."""
     processors = tuple(
         ProcessorStatistics(
-            number, size * len(of), limit, limit, busy_seconds=busy[number], epoch_seconds=seconds
+            number, size * len(of), limit, limit, busy_seconds=busy[number], span_seconds=seconds
         )
         for number, of in enumerate(rows)
     )
@@ -36,7 +36,7 @@ def loaded(
         PlacedGroup(group, number, size, rows=count, sampled_rows=count)
         for group, (number, count) in enumerate(placed)
     )
-    return PlacementSnapshot(50.0, 5, processors, groups)
+    return PlacementSnapshot(50.0, 5, processors, groups, collected_seconds=seconds)
 
 
 def test_processors_are_paired_from_the_ends() -> None:
@@ -110,14 +110,6 @@ def test_excess_capacity_is_levelled_in_memory_first() -> None:
     assert move == Move(group_set([1]), 0, 1, 10, "memory: excess capacity -30 against 50")
 
 
-def test_on_disk_state_is_spread_even_when_all_memory_is_used() -> None:
-    """Both are full: only what is on disk can be evened out."""
-    before = loaded([[1] * 4, [1] * 4], [0.5, 0.5], limit=40)
-    extra = tuple(PlacedGroup(20 + n, 0, 10, suspended=True) for n in range(4))
-    (move,) = placement_policy("flux-memory")(replace(before, groups=(*before.groups, *extra))).moves
-    assert (move.groups, move.bytes) == (group_set([20]), 0)
-
-
 def test_hybrid_balances_memory_while_anything_is_on_disk_and_load_otherwise() -> None:
     """Load says 0 sends to 1, memory says 1 sends to 0."""
     before = loaded([[40, 40], [5] * 6], [0.8, 0.3], limit=100)
@@ -144,3 +136,28 @@ def test_a_snapshot_that_contradicts_itself_is_refused() -> None:
         PlacementSnapshot(0, 0, (one,), (PlacedGroup(0, 0, 1), PlacedGroup(0, 0, 1)))
     with pytest.raises(StateError, match="with and without a budget"):
         PlacementSnapshot(0, 0, (one, ProcessorStatistics(1, 0, 5)), ())
+
+
+def test_the_first_level_pair_ends_the_round() -> None:
+    """By excess capacity 0 is paired with 3 and 1 with 2; only the second pair is apart by fill."""
+    sizes = ((990, 1000), (60, 100), (60, 200), (1800, 2000))
+    processors = tuple(
+        ProcessorStatistics(number, state, limit, limit) for number, (state, limit) in enumerate(sizes)
+    )
+    owners = [number for number, (state, _) in enumerate(sizes) for _ in range(state // 10)]
+    groups = tuple(PlacedGroup(group, number, 10) for group, number in enumerate(owners))
+    before = PlacementSnapshot(50.0, 5, processors, groups, collected_seconds=1.0)
+    assert placement_policy("flux-memory")(before) == NOTHING
+    (move,) = placement_policy("flux-memory", {"imbalance_threshold": 1.05})(before).moves[:1]
+    assert (move.sender, move.receiver) == (0, 3)
+
+
+def test_groups_in_memory_go_to_a_full_receiver_that_makes_room() -> None:
+    """Both are full, and the donor has twice as much besides: what is in memory goes first all the same."""
+    before = loaded([[1] * 4, [1] * 4], [0.5, 0.5], limit=40)
+    extra = tuple(PlacedGroup(20 + n, 0, 10, suspended=True) for n in range(4))
+    (move,) = placement_policy("flux-memory")(replace(before, groups=(*before.groups, *extra))).moves
+    assert (move.groups, move.bytes, move.makes_room) == (group_set([0]), 10, True)
+    roomy = loaded([[1] * 4, [1] * 2], [0.5, 0.5], limit=40)
+    (move,) = placement_policy("flux-memory")(roomy).moves
+    assert not move.makes_room
