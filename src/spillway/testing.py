@@ -13,9 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.manager.engine import Files
-from spillway.manager.rotation import Swap
+from spillway.manager.rotation import Swap, suspension
 from spillway.manager.spill import Spill
-from spillway.model.group_set import group_set
+from spillway.model.group_set import group_set, union
+from spillway.policy.placement import (
+    ForcedSpill,
+    PlacementPolicy,
+    PlacementSnapshot,
+    Suggestions,
+)
+from spillway.policy.placement.stay import StayParameters
 from spillway.state.attempt import Place
 from spillway.state.group import group_of
 from spillway.state.manifest import Manifest
@@ -101,8 +108,9 @@ class ListSink:
 class ScriptedSwaps:
     """Suspends and resumes scripted groups before each epoch."""
 
-    def __init__(self, script: list[int]) -> None:
+    def __init__(self, script: list[int], *, splittable: bool = True) -> None:
         self.script = script
+        self.splittable = splittable
 
     def decide(
         self,
@@ -111,19 +119,37 @@ class ScriptedSwaps:
         resident: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
         *,
         forced: bool,
+        closing: object = (),  # noqa: ARG002
     ) -> tuple[list[Swap], list[Spill]]:
-        fixed = manifest.unfinished_groups
+        swaps = [] if self.splittable else [suspension(victim) for victim in victims]
+        spills = victims if self.splittable else []
+        gone = manifest.suspended | manifest.unfinished_groups | union(victim.groups for victim in victims)
         if forced:
             back = manifest.suspended & manifest.waiting_groups
-            return [Swap(0, 0, back & -back, 1, 1, "forced")], victims
+            return [*swaps, Swap(0, 0, back & -back, 1, 1, "forced")], spills
         chosen = self.script.pop() if self.script else 0
         there = group_set(g for g, state in manifest.groups.items() if state.rows)
-        out = chosen & there & ~manifest.suspended & ~fixed
-        back = chosen & manifest.suspended
-        return ([Swap(0, out, back, 1, 1, "scripted")] if out or back else []), victims
+        out, back = chosen & there & ~gone, chosen & manifest.suspended
+        return [*swaps, *([Swap(0, out, back, 1, 1, "scripted")] if out or back else [])], spills
 
     def observe(self, epoch: int, swaps: object, seconds: float) -> None:
         """The script does not depend on what happens."""
+
+
+def scripted_pushes(script: list[int]) -> PlacementPolicy:
+    """A policy that pushes scripted groups out of memory before each epoch, as `active-disk` does."""
+
+    def push(snapshot: PlacementSnapshot, _: object) -> Suggestions:
+        chosen = script.pop() if script else 0
+        spills = []
+        for one in snapshot.processors:
+            groups = [g for g in snapshot.groups_of(one.processor) if g.resident_bytes and g.movable]
+            pushed = group_set(group.group for group in groups) & chosen
+            if pushed:
+                spills.append(ForcedSpill(one.processor, pushed, 1, "pushed"))
+        return Suggestions(spills=tuple(spills))
+
+    return PlacementPolicy("scripted", StayParameters(), push)
 
 
 class ScriptedSpills:

@@ -3,10 +3,12 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from math import isclose
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 import duckdb
 import numpy as np
@@ -15,20 +17,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spillway.errors import CheckpointError
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Engine
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
+from spillway.manager.relocation import RelocationLimits
+from spillway.model.group_set import all_groups
 from spillway.model.statistic import Frame, Statistic
 from spillway.plan.expression import ColumnRef
 from spillway.plan.statistic_type import statistic_type
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.compaction import CompactionLimits
 from spillway.state.group import group_of
+from spillway.state.manifest import Counters, EpochRecord
+from spillway.state.manifest_log import ManifestLog
 from spillway.state.operator import WireInput
 from spillway.state.orders import Limits
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster, ScriptedSwaps
+from spillway.testing import ListSink, LocalCluster, ScriptedSwaps, scripted_pushes
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_US = 10
@@ -135,8 +142,30 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         "fanout": draw(st.integers(2, 4)),
         "most_bytes": draw(st.sampled_from([1 << 28, 3_000])),
         "swaps": draw(st.one_of(st.none(), st.lists(st.integers(0, 255), max_size=14))),
+        "memory": draw(st.sampled_from([None, None, 12 << 10, 40 << 10, 120 << 10])),
+        "gap": draw(st.sampled_from([0.0, 3600.0])),
+        "pushes": draw(st.lists(st.integers(0, 255), max_size=8)),
+        "requests": draw(st.lists(requests(), max_size=8)),
         "forget": draw(st.booleans()),
     }
+
+
+def requests() -> st.SearchStrategy[tuple[str, int, int]]:
+    """What users ask for between epochs."""
+    return st.tuples(
+        st.sampled_from(["move", "nothing", "rebalance", "resize"]), st.integers(0, 255), st.integers(0, 2)
+    )
+
+
+def ask(engine: Engine, request: tuple[str, int, int]) -> None:
+    kind, groups, number = request
+    manifest = engine.manifest
+    if kind == "move":
+        engine.controller.move(manifest, groups & all_groups(len(manifest.placement)), number)
+    elif kind == "rebalance":
+        engine.controller.rebalance(manifest)
+    elif kind == "resize":
+        engine.controller.resize(manifest, min(number + 1, len(manifest.placement)))
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -145,16 +174,23 @@ def test_every_history_gives_the_statistics_by_definition(
     quick_directory: Callable[[], Path], history: dict[str, Any]
 ) -> None:
     directory = quick_directory()
-    try:
-        check(history, directory)
-    finally:
-        shutil.rmtree(directory)
+    with mock.patch("spillway.manager.budget.MINIMUM_BYTES", 1):
+        try:
+            check(history, directory)
+        finally:
+            shutil.rmtree(directory)
 
 
 def check(history: dict[str, Any], directory: Path) -> None:
     plan = operator(history["statistics"], history["lateness"], history["groups"])
     sink = ListSink(str(directory / "staging"))
-    swaps = None if history["swaps"] is None else ScriptedSwaps(list(history["swaps"]))
+    swaps = None
+    if history["swaps"] is not None and history["memory"] is None:
+        swaps = ScriptedSwaps(list(history["swaps"]), splittable=False)
+    whole = swaps is None and history["memory"] is None and not history["pushes"]
+    """No group ever leaves memory, so no final row waits."""
+    pushes = scripted_pushes(list(history["pushes"]))
+    asked = list(history["requests"])
     sizes = [min(size, history["groups"]) for size in history["processors"]]
     epochs = history["epochs"]
     in_time: list[Row] = []
@@ -168,32 +204,48 @@ def check(history: dict[str, Any], directory: Path) -> None:
             tier=str(directory / "tier"),
             limits=history["limits"],
             compaction=CompactionLimits(history["fanout"], history["most_bytes"]),
+            budget=None if history["memory"] is None else Budget(history["memory"]),
+            rotation_gap_seconds=history["gap"],
+            relocation=RelocationLimits(restart_epochs=0),
         )
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        engine.controller.rotation = swaps  # type: ignore[assignment]
+        if swaps is not None:
+            engine.controller.rotation = swaps  # type: ignore[assignment]
+        engine.controller.relocation.policy = pushes
         while batch_id < (restart + 1) * len(epochs) // len(sizes):
             rows = epochs[batch_id]
             in_time += [row for row in rows if watermark is None or row[0] >= watermark]
             batch = wire(rows, history["collide"]) if rows else None
+            if asked:
+                ask(engine, asked.pop())
             engine.run_epoch(LocalCluster(plan, batch), batch_id)
             batch_id += 1
             latest = max([row[0] for row in rows] + ([] if latest is None else [latest]), default=None)
             if latest is not None:
                 watermark = latest - history["lateness"]
             assert engine.manifest.watermark == watermark
-            while engine.has_pending:
-                engine.run_epoch(LocalCluster(plan), None)
-            if swaps is None:
+            run_while(engine, plan, lambda engine: engine.has_backlog)
+            if whole:
                 final = [row[1] for row in in_time if watermark is not None and row[0] < watermark]
                 assert sorted(row[0] for row in sink.rows()) == sorted(final)
             if history["forget"]:
                 shutil.rmtree(directory / "tier", ignore_errors=True)
-    while engine.has_pending or engine.has_held:
-        engine.run_epoch(LocalCluster(plan), None, ending=True)
+    run_while(engine, plan, lambda engine: engine.has_pending or engine.has_held, ending=True)
     assert_same(sink.rows(), by_definition(history["statistics"], in_time))
     assert engine.manifest.counters.late_rows == sum(map(len, epochs)) - len(in_time)
     assert engine.manifest.pending_rows == 0
     assert not engine.has_cleanup
+
+
+def run_while(
+    engine: Engine, plan: AggregateOperator, busy: Callable[[Engine], bool], *, ending: bool = False
+) -> list[dict[str, Any]]:
+    """Epochs without input for as long as there is something to do, which must come to an end."""
+    entries: list[dict[str, Any]] = []
+    while busy(engine):
+        entries.append(engine.run_epoch(LocalCluster(plan), None, ending=ending))
+        assert len(entries) < 1_000, "the turns do not come to an end"
+    return entries
 
 
 def stream(chance: np.random.Generator, batch_id: int, size: int, keys: int) -> list[Row]:
@@ -252,6 +304,83 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
     assert not engine.has_cleanup
     assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= 4 << 20
     assert_same(sink.rows(), by_definition(statistics, [row for batch in rows for row in batch]))
+
+
+def run_within(
+    directory: Path,
+    plan: AggregateOperator,
+    config: EngineConfig,
+    rows: list[list[Row]],
+    before: Callable[[Engine, int], None] = lambda _engine, _batch: None,
+) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
+    """All batches, each followed by what is pending, then the end of the input: journal entries, results."""
+    sink = ListSink(str(directory / "staging"))
+    engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+    entries = []
+    for batch_id, batch in enumerate(rows):
+        before(engine, batch_id)
+        entries.append(engine.run_epoch(LocalCluster(plan, wire(batch, 10_000)), batch_id))
+        entries += run_while(engine, plan, lambda engine: engine.has_backlog)
+    entries += run_while(engine, plan, lambda engine: engine.has_pending or engine.has_held, ending=True)
+    assert engine.manifest.pending_rows == 0
+    assert not engine.has_cleanup
+    assert not any(entry["spills"] for entry in entries)
+    return entries, sink.rows()
+
+
+def resized(engine: Engine, batch_id: int) -> None:
+    if batch_id == 6:
+        engine.controller.resize(engine.manifest, 1)
+
+
+FORCED = {
+    "productivity_threshold": 1.0,
+    "minimum_fill": 0.0,
+    "query_bytes": 1 << 40,
+    "minimum_span_seconds": 0.0,
+    "relocation_threshold": 0.01,
+}
+
+
+@pytest.mark.parametrize("kind", ["resize", "active-disk"])
+def test_forced_out_of_memory_groups_are_suspended_and_never_split(tmp_path: Path, kind: str) -> None:
+    statistics = (Statistic("max", 2, Frame("rows", 20)), Statistic("avg", 2, Frame("range", 100_000)))
+    plan = operator(statistics, 1_000, 16)
+    chance = np.random.default_rng(4)
+    rows = [stream(chance, batch_id, 18_000, 6_000) for batch_id in range(8)]
+    config = EngineConfig(2, 16, str(tmp_path / "tier"), budget=Budget(4 << 20))
+    if kind == "active-disk":
+        config = replace(config, adapt=kind, policy=FORCED, relocation=RelocationLimits(restart_epochs=0))
+    before = resized if kind == "resize" else lambda _engine, _batch: None
+    entries, found = run_within(tmp_path, plan, config, rows, before)
+    assert len(entries[-1]["processors"]) == (1 if kind == "resize" else 2)
+    reasons = [swap["reason"] for entry in entries for swap in entry["swaps"]]
+    assert any(reason.startswith("resize" if kind == "resize" else "productivity") for reason in reasons)
+    assert_same(found, by_definition(statistics, [row for batch in rows for row in batch]))
+
+
+def test_a_group_larger_than_memory_is_processed_whole_and_said_to_be(tmp_path: Path) -> None:
+    statistics = (Statistic("sum", 2, Frame("range", 100_000)),)
+    plan = operator(statistics, 1_000, 2)
+    chance = np.random.default_rng(4)
+    rows = [stream(chance, batch_id, 30_000, 3_000) for batch_id in range(8)]
+    config = EngineConfig(1, 2, str(tmp_path / "tier"), budget=Budget(4 << 20))
+    entries, found = run_within(tmp_path, plan, config, rows)
+    alone = [swap for entry in entries for swap in entry["swaps"] if "larger than memory" in swap["reason"]]
+    assert alone
+    assert all(len(swap["resumed"]) == 1 for swap in alone)
+    assert_same(found, by_definition(statistics, [row for batch in rows for row in batch]))
+
+
+def test_a_checkpoint_with_split_groups_is_refused(tmp_path: Path) -> None:
+    plan = operator((Statistic("sum", 2, Frame("rows", 3)),), 0, 4)
+    storage = Storage(str(tmp_path / "checkpoint"))
+    log = ManifestLog(storage)
+    empty = log.load((0,) * 4)
+    log.commit(empty, EpochRecord(0, log.token, 0, (), (), {}, (), Counters(), spilled=0b101))
+    config = EngineConfig(1, 4, str(tmp_path / "tier"))
+    with pytest.raises(CheckpointError, match=r"groups \[0, 2\] .* begin anew"):
+        Engine(config, plan, "q", storage, ListSink(str(tmp_path / "staging")), Journal(None))
 
 
 def test_after_the_end_of_the_input_what_comes_with_an_earlier_time_is_late(tmp_path: Path) -> None:

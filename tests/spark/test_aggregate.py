@@ -1,5 +1,6 @@
 """Statistics over a stream on Spark: by withWatermark and by job file, late rows, nulls, a restart."""
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from math import isclose
@@ -7,6 +8,7 @@ from random import Random
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -17,6 +19,7 @@ START = datetime(2026, 3, 29, tzinfo=UTC)
 LATENESS = timedelta(seconds=4)
 ROWS = "OVER (PARTITION BY sym ORDER BY ts, id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW)"
 RANGE = "OVER (PARTITION BY sym ORDER BY ts RANGE BETWEEN INTERVAL 10 SECONDS PRECEDING AND CURRENT ROW)"
+LONG = "(PARTITION BY sym ORDER BY ts RANGE BETWEEN INTERVAL 1 HOURS PRECEDING AND CURRENT ROW)"
 VIEW = f"""SELECT id, sym, ts, price, avg(price) {ROWS} AS a, count(*) {RANGE} AS n, sum(paid) {ROWS} AS s,
     min(sym) {RANGE} AS low, max(id) {RANGE} AS high, stddev(price) {ROWS} AS d FROM prices WHERE id <> 7"""
 SCHEMA = pa.schema(
@@ -78,6 +81,40 @@ def test_statistics_over_a_stream_and_a_restart_with_another_view(lab: Any) -> N
     assert_answer(lab, in_time)
     with pytest.raises(CheckpointError, match="another query"):
         lab.run(VIEW.replace("3 PRECEDING", "4 PRECEDING"), sources=source, processors=2, groups=8)
+
+
+def test_a_budget_and_fewer_processors_split_no_group(lab: Any) -> None:
+    """What has no room on the processors that stay is suspended, takes turns, and is as exact as ever."""
+    chance = np.random.default_rng(3)
+    epochs, size = 8, 10_000
+    for epoch in range(epochs):
+        at = epoch * 10 + chance.uniform(-9, 9, size)
+        rows = {
+            "sym": pa.array([f"symbol {n:05d}" for n in chance.integers(0, 2_000, size)]),
+            "ts": pa.array([START + timedelta(seconds=int(one)) for one in at], SCHEMA.field("ts").type),
+            "id": pa.array(np.arange(size) + epoch * size),
+            "price": pa.array(chance.uniform(1, 9, size)),
+        }
+        lab.stream("prices", pa.table(rows))
+    view = f"""SELECT id, sym, count(*) OVER {LONG} AS n, max(id) OVER {LONG} AS high FROM prices"""
+    suspended = []
+
+    def listener(entry: dict[str, Any]) -> None:
+        suspended.append(entry["suspended_groups"])
+        if entry["batch_id"] == 4:
+            query.resize(1)
+
+    source = {"prices": lab.source("prices").withWatermark("ts", "20 seconds")}
+    options: dict[str, Any] = {"sources": source, "processors": 2, "groups": 16, "memory_bytes": 4 << 20}
+    started = threading.Event()
+    query = lab.start(view, listener=lambda entry: (started.wait(), listener(entry)), **options)
+    started.set()
+    assert query.awaitTermination(120)
+    assert set(query.placement) == {0}
+    assert max(suspended) > 0
+    assert query.summary()["pending_rows"] == 0
+    assert query.summary()["results_cleanup"] == 0
+    assert lab.results() == lab.duckdb(view)
 
 
 def test_job_file(lab: Any, command: Callable[..., tuple[int, str, str]]) -> None:

@@ -15,10 +15,10 @@ from spillway.manager.moves_in_progress import MoveInProgress, incoming_runs, pl
 from spillway.manager.pending_queue import placed_anew
 from spillway.manager.placement_statistics import PlacementStatistics, fixed_groups
 from spillway.manager.relocation import Decision, RelocationManager, RelocationStep
-from spillway.manager.rotation import RotationManager
+from spillway.manager.rotation import RotationManager, suspension
 from spillway.manager.skew_buffer import quotas
 from spillway.manager.spill import Spill, SpillManager
-from spillway.model.group_set import GroupSet, group_set, members
+from spillway.model.group_set import GroupSet, group_set, members, union
 from spillway.policy.placement import (
     ForcedSpill,
     Move,
@@ -37,18 +37,24 @@ class Controller:
         self,
         config: EngineConfig,
         *,
-        waits: bool,
+        splittable: bool,
         clock: Callable[[], float],
         heights: Sequence[int] = (),
     ) -> None:
-        """`heights` says of each group how many joins are between it and the results, in a tree."""
+        """`splittable`: whether groups may have several generations; those of a statistics view may not.
+
+        `heights` says of each group how many joins are between it and the results, in a tree.
+        """
         self._config = config
+        self._splittable = splittable
         self._clock = clock
         self.spill = SpillManager(config.budgets, config.spill, config.spill_share, heights=heights)
         self.rotation: RotationManager | None = None
-        if (config.rotation or waits) and config.budgets is not None:
+        if (config.rotation or not splittable) and config.budgets is not None:
             gap = config.rotation_gap_seconds
-            self.rotation = RotationManager(config.budgets, config.spill_share, gap, whole=waits)
+            self.rotation = RotationManager(
+                config.budgets, config.spill_share, gap, splittable=splittable, clock=clock
+            )
         self.relocation = RelocationManager(placement_policy(config.adapt, config.policy), config.relocation)
         self.statistics = PlacementStatistics(config.load_signal)
         self._asked = Decision()
@@ -71,11 +77,10 @@ class Controller:
         step = self.relocation.plan(snapshot, fixed_groups(manifest))
         placement = placed(manifest.placement, step.switched)
         after = placed_anew(manifest, placement) if step.switched else manifest
-        change = self._leaving(after, self._resident_after(step), decision.postponed, forced=forced)
-        room = tuple(_spill(spill, snapshot) for spill in decision.spills)
+        pushed = [_spill(spill, snapshot) for spill in decision.spills]
+        change = self._leaving(after, self._resident_after(step), decision.postponed, pushed, forced=forced)
         return replace(
             change,
-            spills=(*change.spills, *(spill for spill in room if not spill.groups & change.spilled)),
             decision=decision,
             step=step,
             placement=placement,
@@ -199,17 +204,31 @@ class Controller:
         return max(wanted, 1 + max(manifest.placement)) if wanted < count else wanted
 
     def _leaving(
-        self, manifest: Manifest, resident: dict[int, int], postponed: frozenset[int], *, forced: bool
+        self,
+        manifest: Manifest,
+        resident: dict[int, int],
+        postponed: frozenset[int],
+        pushed: Sequence[Spill],
+        *,
+        forced: bool,
     ) -> Change:
-        """What leaves memory, and what comes back."""
+        """What leaves memory, and what comes back; `pushed` is what has to leave although there is room.
+
+        Under rotation, and where an operator needs its groups whole, a group is suspended, not spilled.
+        """
         moving = self.relocation.moving
-        if self.rotation is None:
-            left = rotation_ended(manifest, limited=self._config.budgets is not None)
-            spills = self.spill.decide(manifest, resident, moving, postponed)
-            return replace(left, spills=(*spills, *left.spills))
-        spills = self.spill.decide(manifest, resident, moving | manifest.waiting_groups, postponed)
-        swaps, large = self.rotation.decide(manifest, spills, resident, forced=forced)
-        return Change(tuple(large), tuple(swaps))
+        spare = moving if self.rotation is None else moving | manifest.waiting_groups
+        spills = self.spill.decide(manifest, resident, spare, postponed)
+        chosen = union(spill.groups for spill in spills)
+        spills += [spill for spill in pushed if not spill.groups & chosen]
+        if self.rotation is not None:
+            closing = range(self._wanted_processors or manifest.processor_count, manifest.processor_count)
+            swaps, large = self.rotation.decide(manifest, spills, resident, forced=forced, closing=closing)
+            return Change(tuple(large), tuple(swaps))
+        left = rotation_ended(manifest, limited=self._config.budgets is not None and self._splittable)
+        if not self._splittable:
+            return replace(left, swaps=(*left.swaps, *(suspension(spill) for spill in spills)))
+        return replace(left, spills=(*spills, *left.spills))
 
     def _resident_after(self, step: RelocationStep) -> dict[int, int]:
         """The memory of each processor once those that groups leave have freed it.

@@ -22,7 +22,7 @@ from spillway.manager.epoch_record import EpochRun, epoch_record
 from spillway.manager.journal import Journal
 from spillway.manager.ordering import OrderMaker
 from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_anew
-from spillway.model.group_set import GroupSet, all_groups, group_set, union
+from spillway.model.group_set import GroupSet, all_groups, group_set, members, union
 from spillway.policy.distribution import distributed
 from spillway.state.expiry import Expiry, expired_slices, lagging_groups
 from spillway.state.manifest import EpochRecord, Manifest
@@ -83,8 +83,10 @@ class Engine:
         self._journal = journal
         self._log = ManifestLog(storage)
         self._waits = operator.waiting_time is not None
-        """Whether rows wait for the watermark and need all rows before them: no group is ever split."""
-        self.controller = Controller(config, waits=self._waits, clock=clock, heights=_heights(operator))
+        """Whether rows wait for the watermark."""
+        self.controller = Controller(
+            config, splittable=operator.splittable, clock=clock, heights=_heights(operator)
+        )
         self._make = OrderMaker(config, operator, storage.root, sink.staging, self._log.token)
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
@@ -102,6 +104,11 @@ class Engine:
             self._committed_placement = manifest.placement
         if manifest.processor_count != config.processors:
             manifest = replace(placed_anew(manifest, placement), processors=config.processors)
+        if manifest.spilled_groups and not self.operator.splittable:
+            raise CheckpointError(
+                f"groups {list(members(manifest.spilled_groups))} in {self._storage.root} were split by an "
+                "earlier version, so their statistics are wrong; begin anew with an empty checkpoint and sink"
+            )
         committed = self._sink.last_committed(self._query_id)
         if committed > manifest.sequence:
             raise CheckpointError(
@@ -236,6 +243,10 @@ class Engine:
             if clean
             else self.controller.decide(self.manifest, forced=forced)
         )
+        if change.spilled and not self.operator.splittable:
+            raise StateError(
+                f"groups {list(members(change.spilled))} would be spilled, but the operator needs them whole"
+            )
         before = self.manifest
         if change.placement != before.placement:
             before = placed_anew(before, change.placement)

@@ -8,7 +8,7 @@ of the time goes to swapping.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budgets
@@ -32,14 +32,19 @@ class Swap:
     reason: str
 
 
+def suspension(spill: Spill) -> Swap:
+    """What would be spilled is suspended instead."""
+    return Swap(spill.processor, spill.groups, 0, spill.bytes, 0, spill.reason)
+
+
 @dataclass(slots=True)
 class RotationManager:
     budgets: Budgets
     share: float = 0.3
     """How much of the memory for state one swap exchanges."""
     gap_seconds: float | None = None
-    whole: bool = False
-    """Groups are suspended whatever their size: an operator that needs all rows of a key splits none."""
+    splittable: bool = True
+    """Whether a group may be spilled if it is larger than the memory; otherwise it comes back alone."""
     clock: Callable[[], float] = time.monotonic
     _ended: float = field(default=float("-inf"))
     """When the last swap was through."""
@@ -47,29 +52,38 @@ class RotationManager:
     _resumed_at: dict[int, int] = field(default_factory=dict)
 
     def decide(
-        self, manifest: Manifest, victims: Sequence[Spill], resident: Mapping[int, int], *, forced: bool
+        self,
+        manifest: Manifest,
+        victims: Sequence[Spill],
+        resident: Mapping[int, int],
+        *,
+        forced: bool,
+        closing: Container[int] = (),
     ) -> tuple[list[Swap], list[Spill]]:
         """The swaps that the next epoch begins with, and the victims that have to be spilled all the same.
 
-        Only a group that is larger than the memory for state is: it cannot be in memory as a whole.
+        Only a group that is larger than the memory for state is spilled: it cannot be in memory as a whole.
+        Where the operator needs its groups whole, not even that one is.
+        No group's turn comes on processors that are `closing`: their groups are about to leave.
         """
         gap = self._took if self.gap_seconds is None else self.gap_seconds
         due = forced or self.clock() - self._ended >= gap
         swaps, spills = [], []
-        over = {spill.processor: spill for spill in victims}
         for processor in sorted(set(manifest.placement)):
-            victim = over.get(processor)
             out: list[int] = []
-            if victim is not None:
+            reasons = []
+            for victim in (one for one in victims if one.processor == processor):
                 large = self._larger_than_memory(manifest, processor, victim.groups)
-                out = [group for group in members(victim.groups) if not large >> group & 1]
+                out += [group for group in members(victim.groups) if not large >> group & 1]
+                reasons.append(victim.reason)
                 if large:
                     size = sum(manifest.groups[group].bytes for group in members(large))
                     spills.append(Spill(processor, large, size, victim.resident_bytes, victim.reason))
-            back = self._exchange(manifest, processor, out, resident.get(processor, 0)) if due else []
+            turns = due and processor not in closing
+            back = self._exchange(manifest, processor, out, resident.get(processor, 0)) if turns else []
             if out or back:
                 sizes = [sum(manifest.groups[group].bytes for group in of) for of in (out, back)]
-                reason = "turn" if back else "memory"
+                reason = "; ".join([*reasons, *self._turn(manifest, processor, back)])
                 swaps.append(Swap(processor, group_set(out), group_set(back), sizes[0], sizes[1], reason))
         return swaps, spills
 
@@ -82,8 +96,14 @@ class RotationManager:
             self._took = seconds
             self._ended = self.clock()
 
+    def _turn(self, manifest: Manifest, processor: int, back: Sequence[int]) -> list[str]:
+        """What the journal says of groups that come back."""
+        limit = self.budgets.of(processor).state_bytes
+        large = any(manifest.groups[group].bytes > limit for group in back)
+        return ["turn of a group larger than memory"] if large else ["turn"] if back else []
+
     def _larger_than_memory(self, manifest: Manifest, processor: int, groups: GroupSet) -> GroupSet:
-        if self.whole:
+        if not self.splittable:
             return 0
         limit = self.budgets.of(processor).state_bytes
         return group_set(group for group in members(groups) if manifest.groups[group].bytes > limit)

@@ -41,6 +41,11 @@ class AggregateOperator:
         return self.time
 
     @property
+    def splittable(self) -> bool:
+        """A statistic needs all earlier rows of its frame: none can be had from a part of the group."""
+        return False
+
+    @property
     def kept_rows(self) -> int:
         """How many of the last rows of a key stay in state, whatever their time."""
         return kept_rows(self.statistics)

@@ -45,6 +45,10 @@ class Operator(Protocol):
     def waiting_time(self) -> int | None:
         """The column by whose time a row waits until the watermark has passed it; None: no row does."""
 
+    @property
+    def splittable(self) -> bool:
+        """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
+
     def above(self, groups: GroupSet) -> GroupSet: ...
 
 
@@ -83,3 +87,8 @@ class JoinOperator:
     @property
     def waiting_time(self) -> int | None:
         return None
+
+    @property
+    def splittable(self) -> bool:
+        """What generations miss together, a clean-up produces."""
+        return True

@@ -54,6 +54,10 @@ class TreeOperator:
     def waiting_time(self) -> int | None:
         return None
 
+    @property
+    def splittable(self) -> bool:
+        return all(join.splittable for join in self.joins)
+
     @cached_property
     def levels(self) -> tuple[int, ...]:
         """Per join, how many joins are below it, one under the other."""
