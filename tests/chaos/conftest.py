@@ -6,6 +6,7 @@ group of their driver. Whatever a test does, its sessions are empty and its dire
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -199,6 +200,12 @@ class Driver:
         """Python workers that can hold a task: children of a PySpark daemon."""
         daemons = {pid for pid, command in self.members().items() if "pyspark.daemon" in command}
         return [pid for pid in daemons if _parent(pid) in daemons]
+
+    def kill_worker(self, chance: random.Random) -> int:
+        """kill -9 of one of them."""
+        worker = chance.choice(self.workers())
+        os.kill(worker, signal.SIGKILL)
+        return worker
 
     def tail(self) -> str:
         return self.log.read_text()[-3_000:]

@@ -4,9 +4,7 @@ Every place in every kind of epoch is in `test_kill_engine`, without Spark; here
 and its processes take part.
 """
 
-import os
 import random
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -66,6 +64,5 @@ def kill_worker(driver: Any, epoch: int, chance: random.Random) -> int:
     """Kill a Python worker some instant after so many epochs; its driver needs no restart."""
     driver.wait_epochs(epoch)
     time.sleep(chance.uniform(0.0, 0.3))
-    worker: int = chance.choice(driver.workers())
-    os.kill(worker, signal.SIGKILL)
+    worker: int = driver.kill_worker(chance)
     return worker

@@ -9,12 +9,16 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spillway.errors import SessionError
 from spillway.spark.anchor import Anchor
 from spillway.spark.anchors import Anchors
 from spillway.spark.arrow_tasks import ArrowTasks
+from spillway.spark.failure import first_cause, has_lost_a_task
 from spillway.spark.processor import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.group import GROUP_SQL
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
@@ -38,7 +42,7 @@ UNBOUNDED = (1 << 31) - 1
 """Spark's word for no bound: batches end after so many rows only. With one it adds up the sizes of all
 vectors after every row, which took twice as long as to fill them."""
 TREE_ATTEMPTS = 4
-"""How often an epoch of a tree is run at most."""
+"""How often an epoch of a tree is run at most; Spark's own default for a task."""
 
 
 class Told:
@@ -93,16 +97,27 @@ class SparkEpoch:
         return self.told.columns
 
     def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
-        """An epoch whose parts rest on different attempts of one part has not happened; it is run again."""
+        """Run the epoch again if its parts rest on different attempts, or if one of its tasks was lost.
+
+        Nothing of an attempt counts before all its reports are here. What it wrote has names of its own.
+        """
+        sequence = orders[0].sequence
         try:
-            for attempt in range(1, TREE_ATTEMPTS + 1):
+            for _ in range(TREE_ATTEMPTS):
                 try:
                     return self._attempt(tree, orders)
                 except TornEpochError as torn:
-                    if attempt == TREE_ATTEMPTS:
+                    reason = str(torn)
+                except (PySparkException, Py4JError) as error:
+                    if not has_lost_a_task(error):
                         raise
-                    _LOG.warning("epoch %d is run again: %s", orders[0].sequence, torn)
-            raise AssertionError("an epoch ends with its reports or with an error")
+                    reason = first_cause(error)
+                _LOG.warning("epoch %d is run again: %s", sequence, reason)
+            raise SessionError(
+                f"epoch {sequence} was run {TREE_ATTEMPTS} times and failed each time, at last with: {reason} "
+                "Nothing of it was committed; find out what ends the workers (memory, for example) in "
+                "Spark's log, then run the job again"
+            )
         finally:
             remove_parcels(orders[0].state)
 

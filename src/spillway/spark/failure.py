@@ -17,6 +17,8 @@ _CAUSE = re.compile(
 _CONDITION = re.compile(r"\[(?!PYTHON_EXCEPTION|STREAM_FAILED|FOREACH_)[A-Z0-9_.]+\] ")
 """Spark names what went wrong, and with it the file or column; these three only say where it surfaced."""
 
+_BARRIER_FAILED = "Could not recover from a failed barrier ResultStage"
+
 
 def as_spillway_error(error: BaseException) -> SpillwayError | None:
     """The Spillway error that `error` is or carries, or None when it is none of ours."""
@@ -30,6 +32,14 @@ def as_spillway_error(error: BaseException) -> SpillwayError | None:
         return None
     kind = getattr(errors, match[1], SpillwayError)
     return kind(match[2]) if isinstance(kind, type) and issubclass(kind, SpillwayError) else None
+
+
+def has_lost_a_task(error: BaseException) -> bool:
+    """Whether a stage failed whose tasks Spark never repeats, and not by an error of ours.
+
+    Spark repeats any task that ended with its worker or executor, except those of a barrier stage.
+    """
+    return _BARRIER_FAILED in str(error) and as_spillway_error(error) is None
 
 
 def first_cause(error: BaseException) -> str:
