@@ -5,7 +5,7 @@ this process. Tests use it to try histories (epoch sizes, limits, restarts, lost
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,15 +43,31 @@ class LocalCluster:
     """The input of the epoch, in wire format."""
     batch_rows: int | None = None
     """Cut the input into batches of so many rows, as Spark does; None: one batch."""
+    lost_steps: int = 0
+    """Of a tree: so many steps of an attempt that is lost with its workers, before the one that counts."""
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         if isinstance(self.operator, TreeOperator):
+            for _ in zip(range(self.lost_steps), self._steps(self.operator, orders, {}), strict=False):
+                pass
             return self._tree(self.operator, orders)
         return [run_step(one, self.operator, _place(), self._batches(one)) for one in orders]
 
     def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+        told: dict[int, Delivery] = {}
+        try:
+            for _ in self._steps(tree, orders, told):
+                pass
+            return agreed(tree, told)
+        finally:
+            remove_parcels(orders[0].state)
+
+    def _steps(
+        self, tree: TreeOperator, orders: Sequence[Orders], told: dict[int, Delivery]
+    ) -> Iterator[None]:
+        """All steps of an epoch; `told` is what each processor knows at the end of a level."""
         placement = placement_of(orders)
-        told = {one.processor: Delivery() for one in orders}
+        told.update({one.processor: Delivery() for one in orders})
         for level in range(max(tree.levels) + 1):
             inboxes: dict[int, list[Delivery]] = {one.processor: [] for one in orders}
             for one in orders:
@@ -59,11 +75,8 @@ class LocalCluster:
                 batches = self._batches(one) if level == 0 else []
                 for target, delivery in step.run(level, told[one.processor], batches).items():
                     inboxes[target].append(Delivery.from_json(delivery.to_json()))
-            told = {processor: together(inbox) for processor, inbox in inboxes.items()}
-        try:
-            return agreed(tree, told)
-        finally:
-            remove_parcels(orders[0].state)
+                yield
+            told.update({processor: together(inbox) for processor, inbox in inboxes.items()})
 
     def _batches(self, orders: Orders) -> list[pa.RecordBatch]:
         if self.batch is None:

@@ -118,6 +118,7 @@ def histories(draw: st.DrawFn, dense: bool = False) -> dict[str, Any]:
         "moves": draw(st.lists(st.tuples(st.integers(0, (1 << 20) - 1), st.integers(0, 2)), max_size=6)),
         "budget": draw(st.booleans()),
         "forget": draw(st.booleans()),
+        "lost": draw(st.lists(st.sampled_from([0, 0, 1, 2, 5]), max_size=12)),
     }
 
 
@@ -272,6 +273,11 @@ def check(history: dict[str, Any], directory: Path) -> None:
     swaps = ScriptedSwaps(list(history["swaps"] or ()))
     cleanups, moves = list(history["cleanups"]), list(history["moves"])
     capped = replace(history["limits"], results=max(history["limits"].results, sum(wanted.values()) // 20))
+    lost = list(history["lost"])
+
+    def cluster(batch: pa.RecordBatch | None = None, batch_rows: int | None = None) -> LocalCluster:
+        return LocalCluster(tree, batch, batch_rows, lost.pop() if lost else 0)
+
     sizes = [min(size, history["groups"]) for size in history["processors"]]
     batch_id = 0
     for restart, processors in enumerate(sizes):
@@ -292,33 +298,33 @@ def check(history: dict[str, Any], directory: Path) -> None:
         stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
         while batch_id < stop:
             while engine.has_begun_cleanup:
-                engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.BEGUN)
+                engine.run_cleanup_epoch(cluster(), Cleaning.BEGUN)
             if moves:
                 groups, to = moves.pop()
                 engine.controller.move(
                     engine.manifest, groups & all_groups(tree.groups), to % engine.manifest.processor_count
                 )
-            engine.run_epoch(LocalCluster(tree, wire.batch(batches[batch_id]), 5), batch_id)
+            engine.run_epoch(cluster(wire.batch(batches[batch_id]), 5), batch_id)
             batch_id += 1
             if history["forget"]:
                 shutil.rmtree(directory / "tier", ignore_errors=True)
             for _ in range(cleanups.pop() if cleanups else 0):
                 if engine.has_lagging:
-                    engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.LAGGING)
+                    engine.run_cleanup_epoch(cluster(), Cleaning.LAGGING)
                 elif engine.has_room:
-                    engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.FITTING)
+                    engine.run_cleanup_epoch(cluster(), Cleaning.FITTING)
                 elif engine.has_cleanup:
-                    engine.run_cleanup_epoch(LocalCluster(tree))
+                    engine.run_cleanup_epoch(cluster())
     steps = 0
     while engine.has_pending or engine.has_held or engine.has_cleanup or engine.has_begun_cleanup:
         steps += 1
         assert steps < 5000
         if engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(tree), Cleaning.BEGUN)
+            engine.run_cleanup_epoch(cluster(), Cleaning.BEGUN)
         elif engine.has_pending or engine.has_held:
-            engine.run_epoch(LocalCluster(tree), None, ending=True)
+            engine.run_epoch(cluster(), None, ending=True)
         else:
-            engine.run_cleanup_epoch(LocalCluster(tree))
+            engine.run_cleanup_epoch(cluster())
     assert Counter(sink.rows()) == wanted
     counters = engine.manifest.counters
     assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
