@@ -114,7 +114,7 @@ class SparkEpoch:
                     reason = first_cause(error)
                 _LOG.warning("epoch %d is run again: %s", sequence, reason)
             raise SessionError(
-                f"epoch {sequence} was run {TREE_ATTEMPTS} times and failed each time, at last with: {reason} "
+                f"epoch {sequence} failed {TREE_ATTEMPTS} times, at last with: {reason} "
                 "Nothing of it was committed; find out what ends the workers (memory, for example) in "
                 "Spark's log, then run the job again"
             )
