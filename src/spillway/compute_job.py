@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from spillway.compute.trees.choose import ALGORITHMS, CHOSEN
-from spillway.config import parse_bytes
 from spillway.errors import JobError
 from spillway.job import TABLES, SinkSpec, SourceSpec, read_sink, read_sources, read_spark, read_view
 from spillway.job_table import known, read_job_file, subtable
+from spillway.model.byte_size import parse_bytes
 from spillway.view import View
 
 SPARK_DEFAULTS = {

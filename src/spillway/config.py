@@ -1,6 +1,5 @@
-"""The settings of a run, with their units and defaults, and how sizes are written in job files."""
+"""The settings of a run, with their units and defaults."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,8 +8,8 @@ from spillway.policy.distribution import EVEN, Distribution, distributed
 from spillway.policy.placement import NO_PLACEMENT, placement_policy
 from spillway.policy.placement.snapshot import LOAD_SIGNALS, WALL
 from spillway.policy.spill import NO_SPILL, SPILL_POLICIES
+from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
 
-_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 UNTIL = ("exhausted", "forever")
 
 
@@ -42,6 +41,16 @@ class RunConfig:
     """
     spill_share: float = 0.3
     """How much of a processor's state one spill frees."""
+    inactive_epochs: int = INACTIVE_EPOCHS
+    """Epochs without rows after which `least-recent` takes a group for inactive."""
+    history_weight: float = 0.7
+    """What the results of an epoch count for in the next, for `recent-history`."""
+    state_share: float = 0.75
+    """How much of `memory` is for state; the rest is for what an epoch needs besides."""
+    room_share: float = 0.5
+    """Groups that miss results come back to memory while it runs until state is this share of its part."""
+    restart_epochs: int = 5
+    """Epochs after a start in which nothing moves between processors."""
     rotation: bool = False
     """Groups that leave memory take turns in it with their waiting input; for input that never ends."""
     rotation_gap: float | None = None
@@ -82,6 +91,14 @@ class RunConfig:
         if self.spill not in (None, NO_SPILL, *SPILL_POLICIES):
             known = ", ".join((*SPILL_POLICIES, NO_SPILL))
             raise JobError(f'[run] spill = "{self.spill}": must be one of {known}')
+        for name in ("inactive_epochs", "restart_epochs"):
+            if getattr(self, name) < 0:
+                raise JobError(f"[run] {name} = {getattr(self, name)}: must not be negative")
+        for name in ("history_weight", "room_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise JobError(f"[run] {name} = {getattr(self, name)}: must be between 0 and 1")
+        if not 0 < self.state_share < 1:
+            raise JobError(f"[run] state_share = {self.state_share}: must be above 0 and below 1")
         if self.rotation_gap is not None and self.rotation_gap < 0:
             raise JobError(f"[run] rotation_gap = {self.rotation_gap}: must not be negative")
         if self.load_signal not in LOAD_SIGNALS:
@@ -106,15 +123,3 @@ class RunConfig:
             raise JobError('[run] rotation = true needs a memory limit; add memory = "64MB"')
         if self.until not in UNTIL:
             raise JobError(f'[run] until = "{self.until}": must be one of {", ".join(UNTIL)}')
-
-
-def parse_bytes(text: str | int, where: str) -> int:
-    """A size such as 64MB, 1.5GB or a plain number of bytes."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B?)\s*", str(text).upper())
-    if match is None:
-        raise JobError(f'{where} = "{text}": not a size; write it like "64MB" or "2GB"')
-    number, unit = match.groups()
-    size = int(float(number) * _UNITS[unit if unit in _UNITS else unit + "B"])
-    if size < 1:
-        raise JobError(f'{where} = "{text}": must be positive')
-    return size

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spillway.config import RunConfig, parse_bytes
+from spillway.config import RunConfig
 from spillway.errors import JobError
 from spillway.job_table import (
     known,
@@ -21,6 +21,7 @@ from spillway.job_table import (
     subtable,
     text,
 )
+from spillway.model.byte_size import parse_bytes
 from spillway.plan.partitioning import JOIN_KINDS
 from spillway.view import View
 
@@ -39,6 +40,11 @@ _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "lineage_one_in": int,
     "spill": str,
     "spill_share": (float, int),
+    "inactive_epochs": int,
+    "history_weight": (float, int),
+    "state_share": (float, int),
+    "room_share": (float, int),
+    "restart_epochs": int,
     "rotation": bool,
     "rotation_gap": (float, int),
     "tier": str,

@@ -185,5 +185,5 @@ class ScriptedSpills:
         mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 
-    def observe(self, group_results: dict[int, int]) -> None:
+    def observe(self, group_results: dict[int, int], begun: int = 0, ended: int = 0) -> None:
         """The script does not depend on what happens."""

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from spillway.config import RunConfig, parse_bytes
+from spillway.config import RunConfig
 from spillway.errors import JobError
 from spillway.job import SinkSpec, SourceSpec, read_job
+from spillway.model.byte_size import parse_bytes
 
 JOB = """
 [view]
@@ -101,6 +102,12 @@ def test_what_is_left_out(tmp_path: Path) -> None:
             "[run.emulate]\nspeeds = [1.0, 0.5]\n[sink]",
             r"\[run.emulate\] speeds has 2 numbers for 3 processors: give one for each",
         ),
+        ("groups = 64", 'load_signal = "cpu"', r'load_signal = "cpu": must be one of wall, processor'),
+        ("groups = 64", "inactive_epochs = -1", r"\[run\] inactive_epochs = -1: must not be negative"),
+        ("groups = 64", "restart_epochs = 1.5", r"\[run\] restart_epochs = 1.5: must be a whole number"),
+        ("groups = 64", "history_weight = 2", r"\[run\] history_weight = 2: must be between 0 and 1"),
+        ("groups = 64", "room_share = -0.1", r"\[run\] room_share = -0.1: must be between 0 and 1"),
+        ("groups = 64", "state_share = 1", r"\[run\] state_share = 1: must be above 0 and below 1"),
         ("[sink]", "[[sink]]", r"sink must be a table: \[sink\]"),
     ],
 )

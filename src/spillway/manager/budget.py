@@ -14,6 +14,9 @@ from spillway.state.orders import Limits
 MINIMUM_BYTES = 4 << 20
 """Below this, fixed costs (pages of partly used images, one Arrow batch) are larger than the state."""
 STATE_SHARE = 0.75
+"""How much of a budget is for state, unless the job says otherwise."""
+WORKING_BYTES = 1 << 20
+"""Less than this does not hold what an epoch needs besides state."""
 ROW_BYTES = 256
 """What a row of results or of matches is assumed to take, to size chunks."""
 
@@ -21,18 +24,26 @@ ROW_BYTES = 256
 @dataclass(frozen=True, slots=True)
 class Budget:
     memory_bytes: int
+    state_share: float = STATE_SHARE
 
     def __post_init__(self) -> None:
+        if not 0 < self.state_share < 1:
+            raise BudgetError(f"state_share = {self.state_share}: must be above 0 and below 1")
         if self.memory_bytes < MINIMUM_BYTES:
             raise BudgetError(
                 f"memory = {self.memory_bytes} bytes per processor is less than one epoch needs; "
                 f"give at least {MINIMUM_BYTES >> 20}MB"
             )
+        if self.working_bytes < WORKING_BYTES:
+            raise BudgetError(
+                f"state_share = {self.state_share} leaves {self.working_bytes} of {self.memory_bytes} bytes "
+                f"for an epoch, which needs {WORKING_BYTES}; give more memory, or a smaller share"
+            )
 
     @property
     def state_bytes(self) -> int:
         """State above this is spilled before the next epoch."""
-        return int(self.memory_bytes * STATE_SHARE)
+        return int(self.memory_bytes * self.state_share)
 
     @property
     def working_bytes(self) -> int:

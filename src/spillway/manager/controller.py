@@ -19,6 +19,7 @@ from spillway.manager.rotation import RotationManager, suspension
 from spillway.manager.skew_buffer import quotas
 from spillway.manager.spill import Spill, SpillManager
 from spillway.model.group_set import GroupSet, group_set, members, union
+from spillway.model.window import Window
 from spillway.policy.placement import (
     ForcedSpill,
     Move,
@@ -31,6 +32,9 @@ from spillway.state.manifest import EpochRecord, Manifest
 from spillway.state.orders import Report
 from spillway.state.run import Run
 
+LASTING_EPOCHS = 10
+"""State that clean-up brings back to memory can stay there for so many epochs as things are."""
+
 
 class Controller:
     def __init__(
@@ -40,6 +44,7 @@ class Controller:
         splittable: bool,
         clock: Callable[[], float],
         heights: Sequence[int] = (),
+        windows: Sequence[Window] = (),
     ) -> None:
         """`splittable`: whether groups may have several generations; those of a statistics view may not.
 
@@ -48,7 +53,15 @@ class Controller:
         self._config = config
         self._splittable = splittable
         self._clock = clock
-        self.spill = SpillManager(config.budgets, config.spill, config.spill_share, heights=heights)
+        self._windows = windows
+        self.spill = SpillManager(
+            config.budgets,
+            config.spill,
+            config.spill_share,
+            heights=heights,
+            inactive_epochs=config.inactive_epochs,
+            history_weight=config.history_weight,
+        )
         self.rotation: RotationManager | None = None
         if (config.rotation or not splittable) and config.budgets is not None:
             gap = config.rotation_gap_seconds
@@ -65,6 +78,24 @@ class Controller:
     def resident_bytes(self) -> dict[int, int]:
         """What each processor had in memory after the last epoch."""
         return self.statistics.resident_bytes
+
+    def room_bytes(self, manifest: Manifest) -> dict[int, int]:
+        """How much state may come back to each processor that had to leave it.
+
+        Up to a share of its memory in any case, and beyond that if it can stay for some epochs.
+        """
+        budgets = self._config.budgets
+        if budgets is None:
+            return {}
+        growth = self.statistics.growth_bytes(manifest.placement)
+        room = {}
+        for processor, resident in self.statistics.resident_bytes.items():
+            limit = budgets.of(processor).state_bytes
+            allowed = limit * self._config.room_share
+            if growth is not None:
+                allowed = max(allowed, limit - LASTING_EPOCHS * growth.get(processor, 0.0))
+            room[processor] = int(allowed) - resident
+        return room
 
     def started(self, epoch: int) -> None:
         """The first epoch after a start is this: its statistics are empty, its images are being read back."""
@@ -109,7 +140,8 @@ class Controller:
         self, change: Change, record: EpochRecord, reports: Sequence[Report], seconds: float, *, clean: bool
     ) -> None:
         """Take in a committed epoch."""
-        self.spill.observe({group: counts[2] for group, counts in record.grown.items()})
+        results = {group: counts[2] for group, counts in record.grown.items()}
+        self.spill.observe(results, begun=record.spilled, ended=record.cleaned)
         if self.rotation is not None:
             took = max(r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports)
             self.rotation.observe(record.sequence, change.swaps, took)
@@ -171,7 +203,7 @@ class Controller:
 
     def _snapshot(self, manifest: Manifest, processors: int) -> PlacementSnapshot:
         budgets = {processor: self._config.budget_of(processor) for processor in range(processors)}
-        return self.statistics.snapshot(manifest, budgets, self.relocation, self._clock())
+        return self.statistics.snapshot(manifest, budgets, self.relocation, self._clock(), self._windows)
 
     def _decision(self, manifest: Manifest, snapshot: PlacementSnapshot) -> Decision:
         if self._wanted_processors is None:

@@ -37,10 +37,6 @@ Execute = Callable[[Sequence[Orders]], Sequence[Report]]
 """Runs one epoch: gives every processor its orders and its input, returns their reports."""
 
 
-ROOM_SHARE = 0.5
-"""Clean-up at run time waits until state is below this share of what the budget allows it."""
-
-
 class Cleaning(Enum):
     """What an epoch cleans up."""
 
@@ -85,7 +81,11 @@ class Engine:
         self._waits = operator.waiting_time is not None
         """Whether rows wait for the watermark."""
         self.controller = Controller(
-            config, splittable=operator.splittable, clock=clock, heights=_heights(operator)
+            config,
+            splittable=operator.splittable,
+            clock=clock,
+            heights=_heights(operator),
+            windows=operator.windows,
         )
         self._make = OrderMaker(config, operator, storage.root, sink.staging, self._log.token)
         self._free: GroupSet = 0
@@ -209,14 +209,7 @@ class Engine:
         return self.operator.above(self.manifest.split_groups | self.manifest.waiting_groups)
 
     def _fitting(self) -> GroupSet:
-        budgets = self.config.budgets
-        if budgets is None:
-            return 0
-        room = {
-            processor: int(budgets.of(processor).state_bytes * ROOM_SHARE) - resident
-            for processor, resident in self.controller.resident_bytes.items()
-        }
-        return fitting_groups(self.manifest, room)
+        return fitting_groups(self.manifest, self.controller.room_bytes(self.manifest))
 
     def run_cleanup_epoch(self, execute: Execute, cleaning: Cleaning = Cleaning.ALL) -> dict[str, Any]:
         """One epoch without input that produces missing results. Returns the journal entry."""

@@ -6,11 +6,15 @@ from types import MappingProxyType
 
 from spillway.manager.budget import Budget, Budgets
 from spillway.manager.relocation import RelocationLimits
+from spillway.manager.spill import HISTORY_WEIGHT
 from spillway.policy.distribution import EVEN, Distribution
 from spillway.policy.placement import NO_PLACEMENT
 from spillway.policy.placement.snapshot import WALL
+from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
 from spillway.state.compaction import CompactionLimits
 from spillway.state.orders import Limits
+
+ROOM_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,12 @@ class EngineConfig:
     """The budget of each processor, where they differ."""
     spill: str = "least-productive"
     spill_share: float = 0.3
+    inactive_epochs: int = INACTIVE_EPOCHS
+    """Without rows for so many epochs a group is inactive, for `least-recent`."""
+    history_weight: float = HISTORY_WEIGHT
+    """What the results of an epoch count for in the next, for `recent-history`."""
+    room_share: float = ROOM_SHARE
+    """Clean-up at run time brings groups back until state is this share of what the budget allows it."""
     rotation: bool = False
     """Groups that leave memory are suspended and take turns, instead of beginning a new generation."""
     rotation_gap_seconds: float | None = None

@@ -16,13 +16,17 @@ from dataclasses import dataclass, field
 from spillway.manager.budget import Budget
 from spillway.manager.relocation import RelocationManager
 from spillway.model.group_set import GroupSet, union
+from spillway.model.window import Window
 from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.need import Progress
 from spillway.policy.placement.snapshot import NEVER, PROCESSOR, WALL
 from spillway.state.group_state import GroupState
 from spillway.state.manifest import Manifest
 from spillway.state.orders import Report
 
 SAMPLED_EPOCHS = 30
+GROWTH_EPOCHS = 3
+"""So many samples say how fast state grows."""
 MATURE_EPOCHS = 2
 """A younger generation has not shown yet how productive it is; as for spill."""
 
@@ -36,6 +40,8 @@ class Sample:
     busy_seconds: Mapping[int, float]
     group_rows: Mapping[int, int]
     group_results: Mapping[int, int]
+    group_bytes: Mapping[int, int]
+    """State that came."""
     arrived_rows: Mapping[int, int] = field(default_factory=dict)
     """Per processor, if the epoch had new input."""
 
@@ -55,9 +61,11 @@ class PlacementStatistics:
         """Take in an epoch with input; an epoch that only cleans up says nothing about load."""
         rows: Counter[int] = Counter()
         results: Counter[int] = Counter()
+        sizes: Counter[int] = Counter()
         for report in reports:
             rows.update(report.rows_by_group)
             results.update(report.group_results)
+            sizes.update(report.group_bytes)
         span = max((report.wall_seconds for report in reports), default=0.0)
         busy = {report.processor: self._busy(report) for report in reports}
         arrived = {report.processor: report.input_rows for report in reports}
@@ -65,7 +73,9 @@ class PlacementStatistics:
             oldest = self.samples.popleft()
             self.group_rows.subtract(oldest.group_rows)
             self.group_results.subtract(oldest.group_results)
-        self.samples.append(Sample(span, busy, rows, results, arrived if any(arrived.values()) else {}))
+        self.samples.append(
+            Sample(span, busy, rows, results, sizes, arrived if any(arrived.values()) else {})
+        )
         self.collected_seconds += epoch_seconds
         self.group_rows.update(rows)
         self.group_results.update(results)
@@ -83,6 +93,16 @@ class PlacementStatistics:
                 arrived.setdefault(processor, []).append(rows)
         return arrived
 
+    def growth_bytes(self, placement: Sequence[int]) -> dict[int, float] | None:
+        """State that comes to each processor in an epoch, by the groups it has now; None: not known yet."""
+        if len(self.samples) < GROWTH_EPOCHS:
+            return None
+        growth = dict.fromkeys(placement, 0.0)
+        for sample in self.samples:
+            for group, size in sample.group_bytes.items():
+                growth[placement[group]] += size / len(self.samples)
+        return growth
+
     def begin_anew(self) -> None:
         self.samples.clear()
         self.collected_seconds = 0.0
@@ -95,6 +115,7 @@ class PlacementStatistics:
         budgets: Mapping[int, Budget | None],
         relocation: RelocationManager,
         now_seconds: float,
+        windows: Sequence[Window] = (),
     ) -> PlacementSnapshot:
         """`budgets` has every processor there is, also one that has no group yet."""
         fixed = fixed_groups(manifest) | relocation.moving
@@ -127,6 +148,7 @@ class PlacementStatistics:
             collection_seconds=relocation.collection_seconds,
             collected_seconds=self.collected_seconds,
             forced_bytes=relocation.forced_bytes,
+            progress=_progress(manifest, windows),
         )
 
     def _processor(
@@ -156,6 +178,22 @@ class PlacementStatistics:
             if manifest.placement[group] == processor and not manifest.suspended >> group & 1
         )
         return max(known, self.resident_bytes.get(processor, 0))
+
+
+def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
+    """How far the input is: by rows, and by event time where all inputs have windows."""
+    taken = manifest.counters.input_rows
+    own = [window for window in windows if not window.derived]
+    ranges = [window.range_us + window.lateness_us for window in own if window.range_us is not None]
+    times = [
+        run.times
+        for run in manifest.runs.values()
+        if run.times is not None and not windows[run.input].derived
+    ]
+    if not own or len(ranges) < len(own) or not times:
+        return Progress(taken)
+    passed = max(one.latest for one in times) - min(one.earliest for one in times)
+    return Progress(taken, passed / 1e6, max(ranges) / 1e6)
 
 
 def fixed_groups(manifest: Manifest) -> GroupSet:

@@ -11,14 +11,15 @@ from random import Random
 
 from spillway.errors import BudgetError
 from spillway.manager.budget import Budgets
-from spillway.model.group_set import GroupSet, group_set
+from spillway.model.group_set import GroupSet, group_set, members
 from spillway.policy.spill import NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
+from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
 from spillway.state.manifest import Manifest
 
 NEEDED_SHARE = 0.9
 """State of a processor that spilled is at most this share of what the budget allows it."""
 HISTORY_WEIGHT = 0.7
-"""What the results of an epoch count for in the next, for `recent-history`."""
+"""What the results of an epoch count for in the next, for `recent-history`; unless the job says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,22 @@ class SpillManager:
     share: float = 0.3
     heights: Sequence[int] = ()
     """Per group of a tree, how many joins are between it and the results of the view."""
+    inactive_epochs: int = INACTIVE_EPOCHS
+    history_weight: float = HISTORY_WEIGHT
     random: Random = field(default_factory=lambda: Random(0))  # noqa: S311 - victims, not secrets
     _recent: dict[int, float] = field(default_factory=dict)
 
-    def observe(self, group_results: Mapping[int, int]) -> None:
-        """Take in the results per group of an epoch."""
+    def observe(self, group_results: Mapping[int, int], begun: GroupSet = 0, ended: GroupSet = 0) -> None:
+        """Take in the results per group of an epoch.
+
+        A history is of one generation: of groups whose generation began with this epoch it has this epoch
+        only, of those whose generation ended with it nothing.
+        """
         for group in set(self._recent) | set(group_results):
-            before = self._recent.get(group, 0.0) * HISTORY_WEIGHT
+            before = 0.0 if begun >> group & 1 else self._recent.get(group, 0.0) * self.history_weight
             self._recent[group] = before + group_results.get(group, 0)
+        for group in members(ended):
+            self._recent.pop(group, None)
 
     def decide(
         self,
@@ -81,7 +90,7 @@ class SpillManager:
             others = tuple(one for one in groups if not spare >> one.group & 1)
             groups = others if sum(one.bytes for one in others) >= wanted else groups
             needed = resident - int(budget.state_bytes * NEEDED_SHARE)
-            snapshot = SpillSnapshot(groups, wanted, needed)
+            snapshot = SpillSnapshot(groups, wanted, needed, inactive_epochs=self.inactive_epochs)
             chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
             freed = sum(one.bytes for one in groups if one.group in chosen)
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))

@@ -30,12 +30,14 @@ from spillway.manager.checkpoint import Checkpoint, Identity
 from spillway.manager.engine import Engine
 from spillway.manager.engine_config import Emulation, EngineConfig
 from spillway.manager.journal import FILE_NAME, Journal
+from spillway.manager.relocation import RelocationLimits
 from spillway.manager.tier_directory import TierDirectory, choose_directory
 from spillway.plan.planner import Plan, plan_view
 from spillway.policy.spill import default_spill
 from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch, Told
+from spillway.spark.input_rows import policy_settings
 from spillway.spark.log_store import log_address, require_log_store
 from spillway.spark.query import Listener, Query
 from spillway.spark.run_ahead import can_run_again, rewind
@@ -186,14 +188,20 @@ class Session:
                         results=config.epoch_results,
                         lineage_one_in=config.lineage_one_in,
                     ),
-                    budget=None if config.memory_bytes is None else Budget(config.memory_bytes),
-                    own_budgets=tuple(Budget(size) for size in config.memory_each),
+                    budget=None
+                    if config.memory_bytes is None
+                    else Budget(config.memory_bytes, config.state_share),
+                    own_budgets=tuple(Budget(size, config.state_share) for size in config.memory_each),
                     spill=config.spill or default_spill(tree=isinstance(operator, TreeOperator)),
                     spill_share=config.spill_share,
+                    inactive_epochs=config.inactive_epochs,
+                    history_weight=config.history_weight,
+                    room_share=config.room_share,
+                    relocation=RelocationLimits(restart_epochs=config.restart_epochs),
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,
                     adapt=config.adapt,
-                    policy=config.policy,
+                    policy=policy_settings(config, [one.source for one in plan.inputs], sources),
                     distribution=config.distribution,
                     load_signal=config.load_signal,
                     buffer_bytes=config.buffer_bytes,

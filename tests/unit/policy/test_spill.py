@@ -1,5 +1,6 @@
 """Spill policies: golden choices, and what holds for every snapshot."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -62,6 +63,27 @@ def test_the_penalty_frees_what_is_needed_at_once() -> None:
     """What joins above will not keep relieves later; the budget holds now."""
     snapshot = SpillSnapshot(TREE, wanted_bytes=100, needed_bytes=250)
     assert tuple(SPILL_POLICIES["global-output-penalty"](snapshot, Random(1))) == (0, 3)
+
+
+def test_when_a_group_is_inactive_can_be_set() -> None:
+    snapshot = SpillSnapshot(GROUPS, wanted_bytes=150, inactive_epochs=25)
+    assert tuple(SPILL_POLICIES["least-recent"](snapshot, Random(1))) == (1, 2)
+    snapshot = replace(snapshot, inactive_epochs=31)  # all are active: the least productive
+    assert tuple(SPILL_POLICIES["least-recent"](snapshot, Random(1))) == (1, 2)
+    rich = tuple(replace(one, results=999) if one.group == 1 else one for one in GROUPS)
+    assert tuple(SPILL_POLICIES["least-recent"](replace(snapshot, groups=rich), Random(1))) == (2, 0)
+
+
+def test_a_history_is_of_one_generation() -> None:
+    """Results of a generation that went to disk say nothing of the one that follows."""
+    manager = SpillManager(Budgets((Budget(40 << 20),)), "recent-history", history_weight=0.5)
+    manager.observe({0: 100, 1: 40, 2: 8})
+    manager.observe({0: 10, 1: 4, 2: 8}, begun=0b1)
+    recent = {one.group: one.recent_results for one in manager._statistics(manifest([1, 1, 1]), 0, 0)}
+    assert recent == {0: 10.0, 1: 24.0, 2: 12.0}
+    manager.observe({0: 6}, ended=0b100)
+    recent = {one.group: one.recent_results for one in manager._statistics(manifest([1, 1, 1]), 0, 0)}
+    assert recent == {0: 11.0, 1: 12.0, 2: 0.0}
 
 
 def test_bottom_up_begins_with_the_lowest_join() -> None:
@@ -127,6 +149,14 @@ def test_without_a_strategy_the_run_stops_with_an_error() -> None:
 def test_a_budget_smaller_than_one_epoch_needs_is_refused() -> None:
     with pytest.raises(BudgetError, match="less than one epoch needs; give at least 4MB"):
         Budget(MINIMUM_BYTES - 1)
+
+
+def test_the_share_for_state_can_be_set_and_leaves_room_for_an_epoch() -> None:
+    assert Budget(40 << 20, 0.5).state_bytes == 20 << 20
+    with pytest.raises(BudgetError, match=r"state_share = 0.9 leaves .* or a smaller share"):
+        Budget(8 << 20, 0.9)
+    with pytest.raises(BudgetError, match="above 0 and below 1"):
+        Budget(40 << 20, 1.0)
 
 
 def test_what_an_epoch_may_use_fits_beside_the_state() -> None:

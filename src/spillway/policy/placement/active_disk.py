@@ -6,7 +6,7 @@ productivity rate: results of the sampled epochs over the number of their groups
 makes room, and the pairwise balance then fills it with productive groups of others.
 
 What is spilled this way never exceeds what the query needs beyond the memory of the cluster: more would
-leave memory unused.
+leave memory unused. What it needs is given, or estimated from how far its input is (`need`).
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from spillway.errors import JobError
 from spillway.model.group_set import group_set
 from spillway.policy.placement.lazy_disk import LazyDiskParameters, lazy_disk
+from spillway.policy.placement.need import estimated_need
 from spillway.policy.placement.pairwise_memory import ends, is_unbalanced, resident_groups, span_is_over
 from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
 from spillway.policy.placement.suggestion import ForcedSpill, Suggestions
@@ -26,7 +27,9 @@ class ActiveDiskParameters(LazyDiskParameters):
     spill_share: float = 0.3
     """How much of a processor's state one forced spill frees: as a spill of its own (figure 6.3)."""
     query_bytes: int | None = None
-    """All state the query will have (M_query), if known; None: what it has now, in memory and on disk."""
+    """All state that the query will have (M_query), if known; None: it is estimated."""
+    input_rows: int | None = None
+    """Rows of all inputs together, if known: for the estimate."""
     minimum_fill: float = 0.5
     """Ours: while memory is emptier than this nobody is short of it, and nothing is forced out."""
 
@@ -42,6 +45,8 @@ class ActiveDiskParameters(LazyDiskParameters):
             raise JobError(f"[run.policy] minimum_fill = {self.minimum_fill}: must be between 0 and 1")
         if self.query_bytes is not None and self.query_bytes < 0:
             raise JobError(f"[run.policy] query_bytes = {self.query_bytes}: must not be negative")
+        if self.input_rows is not None and self.input_rows < 1:
+            raise JobError(f"[run.policy] input_rows = {self.input_rows}: must be at least 1")
 
 
 def active_disk(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -> Suggestions:
@@ -55,13 +60,16 @@ def active_disk(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -
     return lazy if spill is None else Suggestions(lazy.moves, (spill,), lazy.postponed)
 
 
-def spill_allowance(snapshot: PlacementSnapshot, query_bytes: int | None) -> int:
+def spill_allowance(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -> int:
     """How much may still be forced out: need minus memory of the cluster, minus what was forced before."""
     limits = [one.state_limit_bytes for one in snapshot.processors]
     cluster = sum(limit for limit in limits if limit is not None)
     if None in limits:
         return 0
-    need = sum(one.total_bytes for one in snapshot.groups) if query_bytes is None else query_bytes
+    need = parameters.query_bytes
+    if need is None:
+        state = sum(one.total_bytes for one in snapshot.groups)
+        need = estimated_need(state, snapshot.progress, parameters.input_rows)
     return max(0, need - cluster - snapshot.forced_bytes)
 
 
@@ -100,7 +108,7 @@ def _victims(
     """The least productive groups, about the wanted share, never more than is allowed."""
     groups = resident_groups(snapshot, victim.processor)
     wanted = sum(one.bytes for one in groups) * parameters.spill_share
-    allowed = spill_allowance(snapshot, parameters.query_bytes)
+    allowed = spill_allowance(snapshot, parameters)
     chosen, taken = [], 0
     for one in sorted(groups, key=lambda one: (not one.mature, one.productivity, -one.bytes, one.group)):
         if taken >= wanted:

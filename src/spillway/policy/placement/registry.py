@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from spillway.errors import JobError
+from spillway.model.byte_size import parse_bytes
 from spillway.policy.placement.active_disk import ActiveDiskParameters, active_disk
 from spillway.policy.placement.diffusion import diffusion
 from spillway.policy.placement.flux_hybrid import flux_hybrid
@@ -70,15 +71,19 @@ def placement_policy(name: str, settings: Mapping[str, object] | None = None) ->
         if key not in known:
             allowed = f"it has {', '.join(known)}" if known else "it has no parameters"
             raise JobError(f'[run.policy] {key}: no parameter of "{name}"; {allowed}')
-        given[key] = _number(key, value, whole=key.endswith("_bytes"))
+        given[key] = _value(key, value)
     return PlacementPolicy(name, make(**given), function)
 
 
-def _number(key: str, value: object, *, whole: bool) -> int | float:
+def _value(key: str, value: object) -> int | float:
+    """A number; a size may also be written as in `memory`."""
+    if key.endswith("_bytes") and isinstance(value, str):
+        return parse_bytes(value, f"[run.policy] {key}")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise JobError(f"[run.policy] {key} = {value!r}: must be a number")
-    if whole and not isinstance(value, int):
-        raise JobError(f"[run.policy] {key} = {value!r}: must be a whole number of bytes")
+    for unit in ("bytes", "rows"):
+        if key.endswith(f"_{unit}") and not isinstance(value, int):
+            raise JobError(f"[run.policy] {key} = {value!r}: must be a whole number of {unit}")
     if value != value or value in (float("inf"), float("-inf")):
         raise JobError(f"[run.policy] {key} = {value!r}: must be finite")
     return value

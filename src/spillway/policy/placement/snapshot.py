@@ -8,9 +8,10 @@ Load is utilisation, 1 - idle / span: a processor is idle from the end of its ow
 slowest. So the time of the driver counts for nobody, and what another program takes from a processor counts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spillway.errors import StateError
+from spillway.policy.placement.need import Progress
 
 NEVER = float("-inf")
 WALL, PROCESSOR = "wall", "processor"
@@ -116,6 +117,7 @@ class PlacementSnapshot:
     """How long it has, with the time between steps; not only the epochs that are still sampled."""
     forced_bytes: int = 0
     """What the manager has made processors spill so far."""
+    progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
         known = {one.processor for one in self.processors}

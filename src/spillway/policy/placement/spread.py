@@ -2,8 +2,9 @@
 
 First every group of a processor that is not one of them finds a place, the largest first, each where it is
 emptiest. Then groups move from the fullest to the emptiest as long as that makes the two more alike. Full and
-empty are measured by state over capacity; groups without state count a little, so that they are spread by
-number. Every move makes the sum of squares smaller, so it ends.
+empty are measured by all state over capacity, also what is on disk: it comes back when there is room. But no
+more goes to a processor than its memory has room for. Groups without state count a little, so that they are
+spread by number. Every move makes the sum of squares smaller, so it ends.
 """
 
 from collections.abc import Iterable
@@ -23,6 +24,8 @@ class _Places:
     groups: dict[int, list[PlacedGroup]]
     fixed_bytes: dict[int, int]
     """What does not move, of processors that stay."""
+    room: dict[int, float]
+    """Memory that is free on each."""
     _load: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -38,13 +41,25 @@ class _Places:
         order = sorted(self.capacity, key=lambda processor: (self.fill(processor), processor))
         return order[0], order[-1]
 
+    def emptiest_for(self, one: PlacedGroup) -> int:
+        """The emptiest that has room for it; if none has, the emptiest."""
+        return min(
+            self.capacity,
+            key=lambda processor: (not self.has_room(one, processor), self.fill(processor), processor),
+        )
+
+    def has_room(self, one: PlacedGroup, processor: int) -> bool:
+        return one.resident_bytes <= self.room[processor]
+
     def put(self, one: PlacedGroup, processor: int) -> None:
         self.groups[processor].append(one)
         self._load[processor] += _weight(one)
+        self.room[processor] -= one.resident_bytes
 
     def take(self, one: PlacedGroup, processor: int) -> None:
         self.groups[processor].remove(one)
         self._load[processor] -= _weight(one)
+        self.room[processor] += one.resident_bytes
 
 
 def spread(snapshot: PlacementSnapshot, onto: Iterable[int], reason: str) -> Suggestions:
@@ -58,10 +73,11 @@ def spread(snapshot: PlacementSnapshot, onto: Iterable[int], reason: str) -> Sug
             processor: sum(_weight(one) for one in snapshot.groups_of(processor) if not one.movable)
             for processor in stay
         },
+        room={one.processor: one.room_bytes for one in snapshot.processors if one.processor in stay},
     )
     homeless = [one for one in movable if one.processor not in stay]
     for one in sorted(homeless, key=lambda one: (-_weight(one), one.group)):
-        places.put(one, places.ends()[0])
+        places.put(one, places.emptiest_for(one))
     while _levelled(places):
         pass
     moved: dict[tuple[int, int], list[PlacedGroup]] = {}
@@ -85,7 +101,8 @@ def _levelled(places: _Places) -> bool:
         for processor in places.capacity
         if places.fill(processor) == full  # others may be as full, and have what the last one has not
         for one in places.groups[processor]
-        if (gain := -max(places.fill(least, _weight(one)), places.fill(processor, -_weight(one)))) > -full
+        if places.has_room(one, least)
+        and (gain := -max(places.fill(least, _weight(one)), places.fill(processor, -_weight(one)))) > -full
     )
     best = max(fits, key=lambda found: found[:2], default=None)
     if best is None:
@@ -97,4 +114,4 @@ def _levelled(places: _Places) -> bool:
 
 
 def _weight(one: PlacedGroup) -> int:
-    return one.resident_bytes + EMPTY_GROUP_BYTES
+    return one.total_bytes + EMPTY_GROUP_BYTES

@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
+INACTIVE_EPOCHS = 10
+"""Without rows for so many epochs a group is inactive, unless the job says otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
@@ -41,6 +44,7 @@ class SpillSnapshot:
     """How much of it at once: what is above the limit."""
     minimum_age_epochs: int = 2
     """A younger generation has not shown yet how productive it is: it goes last."""
+    inactive_epochs: int = INACTIVE_EPOCHS
 
 
 SpillPolicy = Callable[[SpillSnapshot, Random], Sequence[int]]

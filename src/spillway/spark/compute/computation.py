@@ -23,9 +23,9 @@ from spillway.compute.sketch import RelationStatistics
 from spillway.compute.trees.choose import choose
 from spillway.compute.unit_costs import UnitCosts
 from spillway.compute_job import ComputeConfig, check_sink
-from spillway.config import parse_bytes
 from spillway.errors import SourceError
 from spillway.job import SinkSpec, SourceSpec
+from spillway.model.byte_size import parse_bytes
 from spillway.spark.compute.columnar_run import can_join_columns, plain_files, stored_relations
 from spillway.spark.compute.execution import Execution, Listener, SegmentOutcome
 from spillway.spark.compute.relations import read_relations

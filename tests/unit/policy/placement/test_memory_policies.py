@@ -16,7 +16,8 @@ from spillway.policy.placement import (
     Suggestions,
     placement_policy,
 )
-from spillway.policy.placement.active_disk import spill_allowance
+from spillway.policy.placement.active_disk import ActiveDiskParameters, spill_allowance
+from spillway.policy.placement.need import Progress
 
 MB = 1 << 20
 LIMIT = 100 * MB
@@ -164,14 +165,30 @@ def test_forced_spill_is_bounded_by_what_the_query_needs_beyond_the_cluster() ->
     policy = placement_policy("active-disk", {"query_bytes": 225 * MB})
     assert policy(ACTIVE).spills[0].bytes == 20 * MB
     assert policy(replace(ACTIVE, forced_bytes=20 * MB)) == NOTHING
-    assert placement_policy("active-disk")(ACTIVE) == NOTHING  # all state fits
+    all_taken = replace(ACTIVE, progress=Progress(taken_rows=500))
+    assert placement_policy("active-disk", {"input_rows": 500})(all_taken) == NOTHING  # all state fits
 
 
-def test_without_an_estimate_the_need_is_the_state_there_is() -> None:
-    spilled = changed(ACTIVE, 0, spilled_bytes=15 * MB)
-    assert spill_allowance(spilled, None) == 15 * MB
-    assert placement_policy("active-disk")(spilled).spills[0].bytes == 10 * MB
-    assert spill_allowance(snapshot([[10], [10]], limit=None), None) == 0
+def test_what_the_query_will_need_is_estimated_from_how_far_its_input_is() -> None:
+    """State is 200 MB, all that fits; a fifth, a half or all of the input is taken."""
+    for taken, allowed in ((100, 800), (250, 200), (500, 0), (900, 0)):
+        early = replace(ACTIVE, progress=Progress(taken_rows=taken))
+        assert spill_allowance(early, ActiveDiskParameters(input_rows=500)) == allowed * MB
+    window = replace(ACTIVE, progress=Progress(100, passed_seconds=40.0, window_seconds=60.0))
+    assert spill_allowance(window, ActiveDiskParameters()) == 100 * MB
+    assert spill_allowance(window, ActiveDiskParameters(input_rows=110)) == 20 * MB
+    assert spill_allowance(window, ActiveDiskParameters(query_bytes=205 * MB, input_rows=110)) == 5 * MB
+    full = replace(ACTIVE, progress=Progress(100, passed_seconds=90.0, window_seconds=60.0))
+    assert spill_allowance(full, ActiveDiskParameters()) == 0
+    unbounded = changed(replace(ACTIVE, progress=Progress(100)), 0, spilled_bytes=15 * MB)
+    assert spill_allowance(unbounded, ActiveDiskParameters()) == 230 * MB, "as much again"
+    assert spill_allowance(replace(unbounded, forced_bytes=30 * MB), ActiveDiskParameters()) == 200 * MB
+    assert spill_allowance(snapshot([[10], [10]], limit=None), ActiveDiskParameters()) == 0
+
+
+def test_the_need_may_be_written_as_a_size() -> None:
+    policy = placement_policy("active-disk", {"query_bytes": "225MB"})
+    assert policy(ACTIVE).spills[0].bytes == 20 * MB
 
 
 def test_active_disk_leaves_similar_processors_and_empty_memory_alone() -> None:
@@ -219,6 +236,9 @@ def test_one_processor_has_nobody_to_send_to(name: str) -> None:
         ("active-disk", {"productivity_threshold": 0.5}, "at least 1"),
         ("active-disk", {"spill_share": 0}, "above 0"),
         ("active-disk", {"query_bytes": -1}, "must not be negative"),
+        ("active-disk", {"query_bytes": "many"}, r"\[run.policy\] query_bytes = \"many\": not a size"),
+        ("active-disk", {"input_rows": 0}, "at least 1"),
+        ("active-disk", {"input_rows": 1.5}, "whole number of rows"),
         ("active-disk", {"minimum_fill": float("nan")}, "must be finite"),
         ("flux-load", {"utilisation_threshold": 2}, "at most 1"),
         ("flux-memory", {"imbalance_threshold": 0.5}, "at least 1"),

@@ -16,7 +16,8 @@ from spillway.policy.placement import (
     ProcessorStatistics,
     placement_policy,
 )
-from spillway.policy.placement.active_disk import spill_allowance
+from spillway.policy.placement.active_disk import ActiveDiskParameters, spill_allowance
+from spillway.policy.placement.need import Progress
 from spillway.policy.placement.outcome import after
 from spillway.policy.placement.suggestion import Suggestions
 
@@ -159,14 +160,21 @@ def test_a_flux_round_touches_a_processor_once(name: str, before: PlacementSnaps
 
 
 @untimed
-@given(snapshots(), st.one_of(st.none(), st.integers(0, 20_000)))
+@given(
+    snapshots(),
+    st.one_of(st.none(), st.integers(0, 20_000)),
+    st.one_of(st.none(), st.integers(1, 5_000)),
+    st.builds(Progress, st.integers(0, 5_000), st.floats(0, 100), st.one_of(st.none(), st.floats(1, 100))),
+)
 def test_all_forced_spills_together_stay_within_the_need(
-    before: PlacementSnapshot, query_kilobytes: int | None
+    before: PlacementSnapshot, query_kilobytes: int | None, input_rows: int | None, progress: Progress
 ) -> None:
     query = None if query_kilobytes is None else query_kilobytes * KB
-    given_need = {} if query is None else {"query_bytes": query}
-    policy = placement_policy("active-disk", {"minimum_fill": 0, **given_need})
-    allowed = spill_allowance(before, query)
+    given_need = {"query_bytes": query, "input_rows": input_rows}
+    known = {name: value for name, value in given_need.items() if value is not None}
+    policy = placement_policy("active-disk", {"minimum_fill": 0, **known})
+    before = replace(before, progress=progress)
+    allowed = spill_allowance(before, ActiveDiskParameters(query_bytes=query, input_rows=input_rows))
     snapshot = before
     for _ in range(60):
         suggestions = policy(snapshot)

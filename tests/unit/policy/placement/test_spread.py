@@ -1,5 +1,8 @@
 """Spreading: everything that can move ends up on the wanted processors, and those are level."""
 
+from collections import Counter
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,15 +11,17 @@ from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorS
 from spillway.policy.placement.spread import spread
 
 snapshots = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 100), st.integers(0, 9)), min_size=1, max_size=40
+    st.tuples(st.integers(0, 3), st.integers(0, 100), st.integers(0, 9), st.sampled_from([0, 0, 50, 300])),
+    min_size=1,
+    max_size=40,
 )
 
 
-def made(groups: list[tuple[int, int, int]]) -> PlacementSnapshot:
-    """Groups of (processor, bytes, one in ten is fixed)."""
+def made(groups: list[tuple[int, ...]]) -> PlacementSnapshot:
+    """Groups of (processor, bytes, one in ten is fixed, bytes on disk)."""
     placed = tuple(
-        PlacedGroup(number, processor, bytes=size, movable=luck > 0)
-        for number, (processor, size, luck) in enumerate(groups)
+        PlacedGroup(number, processor, bytes=size, movable=luck > 0, spilled_bytes=sum(disk))
+        for number, (processor, size, luck, *disk) in enumerate(groups)
     )
     processors = tuple(
         ProcessorStatistics(number, sum(one.bytes for one in placed if one.processor == number))
@@ -27,7 +32,7 @@ def made(groups: list[tuple[int, int, int]]) -> PlacementSnapshot:
 
 @given(snapshots, st.integers(1, 4))
 def test_what_can_move_is_on_the_wanted_processors_and_level(
-    groups: list[tuple[int, int, int]], wanted: int
+    groups: list[tuple[int, ...]], wanted: int
 ) -> None:
     before = made(groups)
     moves = spread(before, range(wanted), "test").moves
@@ -46,10 +51,11 @@ def test_what_can_move_is_on_the_wanted_processors_and_level(
     load = dict.fromkeys(range(wanted), 0)
     for one in before.groups:
         if owner[one.group] < wanted:
-            load[owner[one.group]] += one.bytes + 1
+            load[owner[one.group]] += one.total_bytes + 1
     fullest = max(load, key=lambda number: load[number])
     smallest = min(
-        (one.bytes + 1 for one in before.groups if owner[one.group] == fullest and one.movable), default=0
+        (one.total_bytes + 1 for one in before.groups if owner[one.group] == fullest and one.movable),
+        default=0,
     )
     if smallest:  # nothing that could still move would make the two ends more alike
         assert load[fullest] - min(load.values()) <= max(smallest, 1)
@@ -65,3 +71,21 @@ def test_any_of_the_fullest_may_give() -> None:
 def test_a_level_cluster_stays() -> None:
     level = made([(number % 4, 10, 5) for number in range(16)])
     assert spread(level, range(4), "test").moves == ()
+
+
+def test_state_on_disk_counts_because_it_comes_back() -> None:
+    """Of two processors with four small groups each, one has generations of all of its groups on disk."""
+    groups = [(0, 10, 5, 90)] * 4 + [(1, 10, 5, 0)] * 4
+    moves = spread(made(groups), range(3), "test").moves
+    assert {move.sender for move in moves} == {0}
+    assert Counter(move.receiver for move in moves for _ in members(move.groups)) == {1: 1, 2: 1}
+
+
+def test_no_more_goes_to_a_processor_than_its_memory_has_room_for() -> None:
+    """The second is the emptiest by all state, but its memory is full."""
+    before = made([(0, 50, 5, 200), (0, 50, 5, 200), (1, 95, 5, 0), (2, 10, 5, 150)])
+    processors = tuple(replace(one, state_limit_bytes=100) for one in before.processors)
+    moves = spread(replace(before, processors=processors), range(3), "test").moves
+    assert all(move.receiver != 1 for move in moves)
+    homeless = spread(replace(before, processors=processors), range(1, 3), "test").moves
+    assert Counter(move.receiver for move in homeless if move.sender == 0)[2] >= 1
