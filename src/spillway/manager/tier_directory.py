@@ -1,7 +1,7 @@
 """Where the memory tier lies: a directory of its own for each query on each host, in tmpfs if possible.
 
-A directory carries the process id of its driver, so that what a killed driver left is removed by the next
-query that starts on the host.
+A directory carries the process ids of the driver and the executors that use it on this host, so that what
+killed ones left is removed by the next query that starts here.
 """
 
 import os
@@ -13,7 +13,8 @@ from pathlib import Path
 TMPFS = Path("/dev/shm")  # noqa: S108 - directories below it are private to the user
 ROOM_BYTES = 256 << 20
 """Free space that a tmpfs must have to be used when no budget is given."""
-_OWNER = "driver"
+_OWNER = "owner-"
+"""Files of this name and a process id: who uses the directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,27 @@ class TierDirectory:
     in_memory: bool
     """Whether it is a tmpfs; otherwise "resident" means page cache, and a budget is not hard."""
 
-    def claim(self) -> None:
-        """Create it for this process, empty, and remove those whose drivers are dead."""
+    def claim(self, process: int | None = None) -> None:
+        """Create it for this process, without images, and remove those whose owners are all dead.
+
+        Before the first epoch only: then what is there is of an earlier life of the query, which was killed.
+        """
         directory = Path(self.path)
-        shutil.rmtree(directory, ignore_errors=True)  # an earlier life of this query may have been killed
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / _OWNER).write_text(str(os.getpid()))
+        for entry in directory.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif not _is_alive(entry):
+                entry.unlink(missing_ok=True)
+        self.join(process)
         for sibling in directory.parent.iterdir():
             if sibling != directory and not _is_owned(sibling):
                 shutil.rmtree(sibling, ignore_errors=True)
+
+    def join(self, process: int | None = None) -> None:
+        """Note that this process uses the directory too."""
+        Path(self.path).mkdir(parents=True, exist_ok=True)
+        (Path(self.path) / f"{_OWNER}{process or os.getpid()}").touch()
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -64,8 +77,9 @@ def _is_tmpfs(path: Path) -> bool:
 
 
 def _is_owned(directory: Path) -> bool:
-    try:
-        owner = int((directory / _OWNER).read_text())
-    except (OSError, ValueError):
-        return False
-    return Path(f"/proc/{owner}").exists()
+    return any(_is_alive(entry) for entry in directory.glob(f"{_OWNER}*"))
+
+
+def _is_alive(owner: Path) -> bool:
+    process = owner.name.removeprefix(_OWNER)
+    return process.isdecimal() and Path(f"/proc/{process}").exists()

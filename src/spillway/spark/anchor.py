@@ -13,7 +13,6 @@ have all processors. A union with the anchor would be simpler, but Spark keeps o
 """
 
 import socket
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,11 +24,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spillway.errors import SessionError
+from spillway.spark.every_executor import wait_for_wave
 from spillway.spark.processor import executor_name
 
 BUILD_ATTEMPTS = 40
-WAVE_SECONDS = 0.5
-"""The tasks of a build end together, at multiples of this: an executor that ended first would take two."""
 _LABEL_SEARCH = 64
 
 
@@ -111,8 +109,7 @@ def _where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pass
     context = TaskContext.get()
     assert context is not None
-    left = WAVE_SECONDS - time.time() % WAVE_SECONDS
-    time.sleep(left if left > WAVE_SECONDS / 2 else left + WAVE_SECONDS)
+    wait_for_wave()
     place = f"{socket.gethostname()}:{executor_name()}"
     yield pa.RecordBatch.from_arrays(
         [pa.array([context.partitionId()], pa.int32()), pa.array([place])], names=["partition", "executor"]

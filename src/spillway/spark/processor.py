@@ -9,7 +9,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
@@ -17,6 +17,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+from spillway.errors import StateError
+from spillway.manager.tier_directory import TierDirectory
 from spillway.state.aggregate_operator import AggregateOperator
 from spillway.state.attempt import Place
 from spillway.state.meeting import Meeting
@@ -56,7 +58,7 @@ def by_level(
         context = TaskContext.get()
         assert context is not None
         mine = orders[context.partitionId()]
-        step = TreeStep(tree, mine, placement, len(orders), _here())
+        step = TreeStep(tree, mine, placement, len(orders), _here(mine))
         told = Delivery() if levels[0] == 0 else together(_deliveries(batches))
         sent = step.run(levels[0], told, batches)
         for level in levels[1:]:  # all that was sent is for here
@@ -77,7 +79,7 @@ def all_levels(orders: Sequence[Orders], tree: TreeOperator, meeting: str) -> Ca
         context = TaskContext.get()
         assert context is not None
         mine = orders[context.partitionId()]
-        step = TreeStep(tree, mine, placement, len(orders), _here())
+        step = TreeStep(tree, mine, placement, len(orders), _here(mine))
         met = Meeting(Storage(mine.state), meeting, mine.processor, len(orders))
         sent = step.run(0, Delivery(), batches)
         for _ in batches:
@@ -105,15 +107,35 @@ def _keep_modules() -> None:
     gc.freeze()
 
 
-def _here() -> Place:
+def _here(orders: Orders) -> Place:
     _keep_modules()
+    _arrive(orders.state, orders.staging, orders.tier)
     return Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
+
+
+@lru_cache(maxsize=64)
+def _arrive(state: str, staging: str | None, tier: str) -> None:
+    """Once in each worker: an executor that registered after the start was not asked by `host_check`.
+
+    It must see the driver's fencing token, or it would begin a state of its own on a path that is not shared.
+    """
+    query, token = Path(tier).parent.parent, Path(tier).parent.name
+    seen = [(state, f"owners/{token}.json")]
+    if staging is not None and Storage(staging).is_local:
+        seen.append((staging, ""))
+    for root, name in seen:
+        if not Storage(root).exists(name):
+            raise StateError(
+                f"host {socket.gethostname()} does not see what the driver wrote to {root}: all hosts must "
+                "share it; use a directory that is mounted on every host, or an object store"
+            )
+    TierDirectory(str(query), in_memory=True).join(int(executor_name()))
 
 
 def _commit_row(
     orders: Orders, operator: JoinOperator | AggregateOperator, batches: Iterable[pa.RecordBatch]
 ) -> pa.RecordBatch:
-    report = run_step(orders, operator, _here(), batches)
+    report = run_step(orders, operator, _here(orders), batches)
     for _ in batches:  # Spark reuses only a worker that has read its input to the end
         pass
     return _commit_rows({orders.processor: report.to_json()})

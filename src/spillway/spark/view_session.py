@@ -29,19 +29,22 @@ from spillway.manager.budget import Budget
 from spillway.manager.checkpoint import Checkpoint, Identity
 from spillway.manager.engine import Engine
 from spillway.manager.engine_config import Emulation, EngineConfig
+from spillway.manager.host_probe import HostProbe
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
-from spillway.manager.tier_directory import TierDirectory, choose_directory
+from spillway.manager.tier_directory import ROOM_BYTES, TierDirectory, choose_directory
 from spillway.plan.planner import Plan, plan_view
 from spillway.policy.spill import default_spill
 from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch, Told
+from spillway.spark.host_check import check_hosts, remove_images
 from spillway.spark.input_rows import policy_settings
 from spillway.spark.log_store import log_address, require_log_store
 from spillway.spark.query import Listener, Query
 from spillway.spark.run_ahead import can_run_again, rewind
 from spillway.spark.session import adopt_session, build_session, stop_session
+from spillway.spark.session_executors import count_executors
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.spark.sources import columns_of, open_source
@@ -175,6 +178,8 @@ class Session:
             opened.tier.claim()
             if sink_spec.path is not None:
                 undo.callback(NewDirectories(Storage(sink_spec.path)).remove_empty)
+            undo.callback(remove_images, self.spark, opened.tier)
+            check_hosts(self.spark, _probe(opened, sink_spec, config, count_executors(self.spark)))
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
             operator = with_schema(wire.operator, schema)
@@ -222,7 +227,7 @@ class Session:
                 engine,
                 self._writer(wire.stream, config) if stream else None,
                 SparkEpoch(self.spark, operator, anchors, Told(self.spark)),
-                partial(_close, opened, engine, anchors),
+                partial(_close, opened, engine, anchors, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
                 runs_ahead=stream
@@ -265,10 +270,12 @@ class _Opened:
         self.checkpoint.close()
 
 
-def _close(opened: _Opened, engine: Engine, anchors: Anchors) -> None:
+def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSession) -> None:
     """End a query, of which no epoch runs any more; what tasks left that outlived their epoch is removed."""
     with ExitStack() as closing:
         closing.callback(opened.close)
+        if opened.tier is not None:
+            closing.callback(remove_images, spark, opened.tier)
         anchors.release()
         if not engine.owes:
             opened.sink.sweep(())
@@ -278,6 +285,19 @@ def _identity(plan: Plan, wire: Wire, config: RunConfig) -> Identity:
     if not plan.outputs:
         raise ViewError("the view selects nothing; name at least one column")
     return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups)
+
+
+def _probe(opened: _Opened, sink: SinkSpec, config: RunConfig, executors: int) -> HostProbe:
+    """What every executor is asked: where it writes, and room for the processors that it may get."""
+    paths = [("checkpoint", opened.checkpoint.storage.root)]
+    if sink.path is not None:
+        paths.append(("sink", Storage(sink.path).root))
+    assert opened.tier is not None
+    budget = max((config.memory_bytes or 0, *config.memory_each))
+    room = budget * -(-config.processors // max(1, executors))
+    if not budget and config.tier is None and opened.tier.in_memory:
+        room = ROOM_BYTES
+    return HostProbe(tuple(paths), opened.tier, room)
 
 
 def _needed(config: RunConfig) -> int | None:

@@ -73,9 +73,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_the_tier_of_a_dead_driver_is_removed_and_that_of_a_living_one_is_not(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    for name, owner in (("dead", str(dead.pid)), ("alive", "1"), ("nobody", "")):
+    for name, owner in (("dead", f"owner-{dead.pid}"), ("alive", "owner-1"), ("nobody", "owner-")):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "driver").write_text(owner)
+        (tmp_path / name / owner).touch()
         (tmp_path / name / "x.image").write_bytes(b"x")
     mine = TierDirectory(str(tmp_path / "mine"), in_memory=False)
     mine.claim()
