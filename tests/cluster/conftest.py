@@ -24,6 +24,7 @@ JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 MEMORY = {"h1": "300m", "h2": "40m"}
 """The size of `/dev/shm` of each host."""
 START_SECONDS = 60.0
+SPACES = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 @dataclass(slots=True)
@@ -53,11 +54,10 @@ class Cluster:
             f"hostname {name} && mount -t tmpfs -o size={MEMORY[name]},mode=1777 shm /dev/shm"
             f' && mount -t tmpfs disk {self.private} && touch {self.private}/{name} && exec "$@"'
         )
-        spaces = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words = ["--host", f"127.0.0.{number + 1}", "--cores", "1", "--memory", "600m", "--webui-port", "0"]
         work = ["--work-dir", str(self.root / name)]
         main = "org.apache.spark.deploy.worker.Worker"
-        host = [*spaces, "sh", "-c", inside, "host"]
+        host = [*SPACES, "sh", "-c", inside, "host"]
         self._start(name, host, f"127.0.0.{number + 1}", main, *words, *work, self.url)
 
     def _start(self, name: str, before: list[str], address: str, main: str, *words: str) -> None:
@@ -121,15 +121,18 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    trial = subprocess.run(
-        ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "true"], capture_output=True
-    )
-    if shutil.which("nsenter") is None or trial.returncode != 0:
+@pytest.fixture(scope="session")
+def on_a_host() -> list[str]:
+    """The beginning of a command that is to run on a host of its own; all its processes end with it."""
+    if shutil.which("nsenter") is None or subprocess.run([*SPACES, "true"], capture_output=True).returncode:
         pytest.fail(
-            "tests/cluster makes hosts out of namespaces, which takes root and util-linux (unshare, nsenter)"
+            "tests/cluster makes hosts of namespaces: run as root, with util-linux (unshare, nsenter)"
         )
+    return SPACES
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, on_a_host: list[str]) -> Iterator[Cluster]:
     made = Cluster(tmp_path_factory.mktemp("cluster"), _free_port())
     made.private.mkdir()
     try:

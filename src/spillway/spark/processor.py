@@ -109,12 +109,12 @@ def _keep_modules() -> None:
 
 def _here(orders: Orders) -> Place:
     _keep_modules()
-    _arrive(orders.state, orders.staging, orders.tier)
+    arrive(orders.state, orders.staging, orders.tier)
     return Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
 
 
 @lru_cache(maxsize=64)
-def _arrive(state: str, staging: str | None, tier: str) -> None:
+def arrive(state: str, staging: str | None, tier: str) -> None:
     """Once in each worker: an executor that registered after the start was not asked by `host_check`.
 
     It must see the driver's fencing token, or it would begin a state of its own on a path that is not shared.

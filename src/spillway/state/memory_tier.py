@@ -13,6 +13,8 @@ other groups meanwhile; nothing is stored before it is through, so the images ne
 """
 
 import os
+import shutil
+import socket
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from spillway.errors import StateError
 from spillway.model.group_set import GroupSet, from_hex, members, to_hex
 from spillway.state.group import cut, flags
 from spillway.state.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
@@ -97,9 +100,18 @@ class MemoryTier:
 
     def _write(self, path: Path, segment: Segment, contained: GroupSet) -> None:
         aside = path.with_suffix(".writing")
-        with pa.OSFile(str(aside), "wb") as sink:
-            write_segment(sink, segment, {"groups": to_hex(contained)}, None)
-        aside.rename(path)
+        try:
+            with pa.OSFile(str(aside), "wb") as sink:
+                write_segment(sink, segment, {"groups": to_hex(contained)}, None)
+            aside.rename(path)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            free = shutil.disk_usage(path.parent).free
+            raise StateError(
+                f"host {socket.gethostname()} cannot keep {segment.nbytes} bytes of state in {path.parent}, "
+                f"which has {free} bytes free ({error.strerror or error}): enlarge the file system, lower "
+                "[run] memory, or give another directory in [run] tier"
+            ) from error
 
     def free(self, groups: GroupSet) -> None:
         """Begin to give back the memory of these groups in all images; `settle` waits for the end of it.
