@@ -10,7 +10,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check format bench lock clean
+.PHONY: help setup demo test test-fast mutants check format bench lock clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -45,6 +45,10 @@ check: setup         ## lint, format, types, layers
 format: setup        ## apply the formatter and the safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Not part of `test`: an hour on two cores. MUTANTS="--count 1000 --seed 2" takes another sample.
+mutants: setup       ## change the code in small ways and see whether a test notices
+	$(BIN)/python tests/mutation/runner.py $(MUTANTS)
 
 bench: setup         ## Spillway against Spark's own join and DuckDB
 	$(BIN)/spillway bench join --json

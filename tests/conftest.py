@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from pyarrow import parquet
 
 from spillway.manager.tier_directory import TMPFS
@@ -25,6 +25,9 @@ settings.register_profile(
     "local", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
+settings.register_profile(
+    "mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False
+)
 settings.register_profile("deep", settings.get_profile("local"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
 
