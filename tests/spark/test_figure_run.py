@@ -34,3 +34,18 @@ def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSessio
     spills = [sum(one.spills for one in third) for third in thirds]
     assert results == sorted(results, reverse=True)
     assert spills == sorted(spills)
+
+
+def test_a_run_that_may_not_spill_ends_for_want_of_memory(spark: "SparkSession", tmp_path: Path) -> None:
+    chosen = experiment("5.10", quick=True)
+    small = replace(chosen, rows=4_000, tuple_range=1_000, epochs=4, memory_bytes=6 << 20)
+    small = replace(small, variants=(chosen.variants[0], chosen.variants[3]))
+    outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)
+    figures = compare(small, outcomes, count_results(small.workload(), small.rows))
+    cut, whole = outcomes
+    assert cut.stopped is not None
+    assert "give more memory, or choose a spill strategy" in cut.stopped
+    assert 0 < cut.minutes < whole.minutes
+    assert (whole.stopped, whole.results_total) == (None, figures["results_total"])
+    assert cut.spills == whole.spills == 0
+    assert cut.wall_seconds > 0

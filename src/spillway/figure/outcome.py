@@ -1,7 +1,8 @@
 """What one run of an experiment came to, as its journal tells it. Pure.
 
-The horizontal axis is the arrival time of the rows probed so far, not the clock: so lines of runs that
-another program slowed down can be compared, and the axis is that of the seeds.
+The horizontal axis is mostly the arrival time of the rows probed so far, not the clock: so lines of runs that
+another program slowed down can be compared, and the axis is that of the seeds. Where costs are compared it is
+the clock. Results that clean-up produced during the run are counted apart from those of the run itself.
 """
 
 from collections import Counter
@@ -31,7 +32,7 @@ class Outcome:
     state_bytes: int
     """All state that was ever built: what memory would have had to hold."""
     results: Points
-    """(minutes of arrivals, results so far)."""
+    """(minutes of arrivals, results so far), without those of clean-up."""
     memory: Points
     """(minutes of arrivals, resident bytes): each spill is a fall."""
     relocations: int = 0
@@ -41,8 +42,26 @@ class Outcome:
     """All groups that were spilled, as often as they were."""
     memory_each: tuple[Points, ...] = ()
     """`memory` of each processor."""
+    early_cleanup: Points = ((0.0, 0.0),)
+    """(minutes of arrivals, results of clean-up so far), before the input was exhausted."""
+    results_by_clock: Points = ((0.0, 0.0),)
+    """(seconds since the run began, results so far), without those of clean-up at the end."""
+    restored: Points = ()
+    """(minutes of arrivals, resident bytes) after each clean-up during the run."""
     complete: bool = True
     """False: stopped before its clean-up was done."""
+    stopped: str | None = None
+    """Why it ended before its input did."""
+
+    @property
+    def wall_seconds(self) -> float:
+        """From the begin of the run to the end of its input."""
+        return self.results_by_clock[-1][0]
+
+    @property
+    def minutes(self) -> float:
+        """How far it came, in minutes of arrivals."""
+        return self.results[-1][0]
 
     @property
     def results_total(self) -> int:
@@ -61,6 +80,8 @@ class Outcome:
             "state_bytes": self.state_bytes,
             "relocations": self.relocations,
             "cleanup_rows": list(self.cleanup_rows),
+            "wall_seconds": round(self.wall_seconds, 3),
+            "stopped": self.stopped,
         }
 
 
@@ -79,7 +100,10 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         spills=len(spills),
         spilled_bytes=sum(spill.bytes for spill in spills),
         state_bytes=sum(sum(one.group_bytes.values()) for one in parts),
-        results=_results(epochs, minutes),
+        results=_results(epochs, minutes, cleanup=False),
+        early_cleanup=_results(epochs, minutes, cleanup=True),
+        results_by_clock=_by_clock(epochs[: last_input + 1]),
+        restored=_restored(epochs, minutes),
         memory=_memory(epochs, minutes, None),
         relocations=sum(epoch.relocations for epoch in epochs),
         spilled_groups=tuple(group for spill in spills for group in spill.groups),
@@ -100,7 +124,9 @@ def tree_outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float) 
         minutes.append((began, ended))
     return replace(
         made,
-        results=_results(epochs, minutes),
+        results=_results(epochs, minutes, cleanup=False),
+        early_cleanup=_results(epochs, minutes, cleanup=True),
+        restored=_restored(epochs, minutes),
         memory=_memory(epochs, minutes, None),
         memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
     )
@@ -117,12 +143,30 @@ def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, f
     return [(began, ended) for began, ended in found]
 
 
-def _results(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
+def _results(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], *, cleanup: bool) -> Points:
+    """The results so far of the run itself, or of clean-up during it."""
     points, produced = [(0.0, 0.0)], 0
     for epoch, (_, ended) in zip(epochs, minutes, strict=False):
-        produced += epoch.results
-        points.append((ended, produced))
+        if epoch.is_cleanup is cleanup:
+            produced += epoch.results
+            points.append((ended, produced))
     return tuple(points)
+
+
+def _by_clock(epochs: Sequence[Epoch]) -> Points:
+    points, produced = [(0.0, 0.0)], 0
+    for epoch in epochs:
+        produced += epoch.results
+        points.append((epoch.began + epoch.seconds - epochs[0].began, produced))
+    return tuple(points)
+
+
+def _restored(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
+    return tuple(
+        (ended, sum(one.resident_bytes for one in epoch.processors))
+        for epoch, (_, ended) in zip(epochs, minutes, strict=False)
+        if epoch.is_cleanup
+    )
 
 
 def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], processor: int | None) -> Points:

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from spillway.errors import BudgetError
 from spillway.figure.experiment import STREAMS, VIEW, Experiment, Variant
 from spillway.figure.outcome import Outcome, outcome
 from spillway.job import SourceSpec
 from spillway.manager.budget import MINIMUM_BYTES
 from spillway.manager.journal import FILE_NAME
+from spillway.policy.spill import NO_SPILL
 from spillway.report.epoch import read_epochs
 from spillway.spark.view_session import Session
 from spillway.spark.workload_source import FORMAT
@@ -34,13 +36,16 @@ def run_experiment(
         epochs=WARM_UP_EPOCHS,
         memory_bytes=MINIMUM_BYTES,
     )
-    _run(session, shortened, experiment.variants[-1], directory / "warm-up")
+    last = experiment.variants[-1]
+    spilling = "least-productive" if last.spill == NO_SPILL and last.has_budget else last.spill
+    _run(session, shortened, replace(last, spill=spilling), directory / "warm-up")
     outcomes = []
     for number, variant in enumerate(experiment.variants):
         made = _run(session, experiment, variant, directory / f"{number}")
         note(
             f"{variant.label}: {made.runtime_results:,} results at run time in {made.runtime_seconds:.1f} s, "
             f"{made.cleanup_results:,} in clean-up in {made.cleanup_seconds:.1f} s"
+            + ("" if made.stopped is None else f"; {made.stopped}")
         )
         outcomes.append(made)
     return outcomes
@@ -62,5 +67,12 @@ def _run(session: Session, experiment: Experiment, variant: Variant, directory: 
         policy=variant.policy,
         distribution=variant.distribution,
     )
-    query.awaitTermination()
-    return outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+    stopped = None
+    try:
+        query.awaitTermination()
+    except BudgetError as error:
+        if variant.spill != NO_SPILL:
+            raise
+        stopped = f"ran out of memory: {error}"
+    made = outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+    return made if stopped is None else replace(made, complete=False, stopped=stopped)

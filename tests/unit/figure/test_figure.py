@@ -77,6 +77,10 @@ EPOCHS = (
 )
 
 
+def text_of(drawing: Path) -> str:
+    return "".join(ET.parse(drawing).getroot().itertext())
+
+
 def test_an_outcome_is_read_from_the_journal() -> None:
     made = outcome(LESS, EPOCHS)
     assert (made.runtime_results, made.cleanup_results, made.results_total) == (35, 10, 45)
@@ -84,7 +88,12 @@ def test_an_outcome_is_read_from_the_journal() -> None:
     assert (made.runtime_seconds, made.cleanup_seconds) == (1.5, 1.0)
     assert (made.spills, made.spilled_bytes, made.state_bytes) == (1, 50, 120)
     # 2,000 rows of each stream are a minute of arrivals; the clean-up at the end has no place on the axis.
-    assert made.results == ((0, 0), (1, 10), (2, 30), (2, 33), (3, 38))
+    # What clean-up gave meanwhile is a line of its own.
+    assert made.results == ((0, 0), (1, 10), (2, 30), (3, 35))
+    assert made.early_cleanup == ((0, 0), (2, 3))
+    assert made.restored == ((2, 70),)
+    assert made.results_by_clock == ((0, 0), (0.5, 10), (1.5, 30), (2.5, 33), (3.5, 38))
+    assert (made.minutes, made.wall_seconds) == (3, 3.5)
     assert made.memory == ((0, 0), (1, 70), (1, 20), (2, 70), (2, 70), (3, 70))
 
 
@@ -112,10 +121,62 @@ def test_the_drawing_has_the_axes_and_every_line(tmp_path: Path, name: str, axis
     base = outcome(LESS, EPOCHS)
     outcomes: list[Outcome] = [replace(base, variant=variant) for variant in chosen.variants]
     path = draw_figure(chosen, outcomes, tmp_path / "new")
-    text = "".join(ET.parse(path).getroot().itertext())
+    text = text_of(path)
     assert path.name == f"figure-{name}.svg"
     for wanted in (axis, "minutes of arrivals", *(variant.label for variant in chosen.variants)):
         assert wanted in text
+
+
+def test_clean_up_during_the_run_is_drawn_apart(tmp_path: Path) -> None:
+    for name in ("6.3", "6.4"):
+        text = text_of(draw_figure(experiment(name), [outcome(LESS, EPOCHS)], tmp_path))
+        assert f"{LEAST}, clean-up during the run" in text
+    without = [one for one in EPOCHS if not one.is_cleanup]
+    path = draw_figure(experiment("6.3"), [outcome(LESS, without)], tmp_path)
+    assert "clean-up" not in text_of(path)
+
+
+@pytest.mark.parametrize("name", ["5.9", "6.12", "6.13"])
+def test_what_something_costs_is_drawn_by_the_clock(tmp_path: Path, name: str) -> None:
+    chosen = experiment(name)
+    outcomes = [replace(outcome(LESS, EPOCHS), variant=variant) for variant in chosen.variants]
+    text = text_of(draw_figure(chosen, outcomes, tmp_path))
+    assert "seconds by the clock" in text
+    figures = compare(chosen, outcomes, 45)
+    assert all(one["wall_seconds"] == 3.5 for one in figures["variants"].values())
+    if name != "5.9":
+        assert figures["wall_ratio_to_all_memory"]["All-Mem"] == 1.0
+        assert "times the time of All-Mem by the clock" in lines(figures)[-1]
+
+
+def test_a_run_may_end_for_want_of_memory_where_nothing_is_spilled() -> None:
+    chosen = experiment("5.10")
+    assert {variant.spill for variant in chosen.variants} == {"none"}
+    whole = outcome(chosen.variants[-1], EPOCHS)
+    cut = outcome(chosen.variants[0], EPOCHS[:2])
+    cut = replace(cut, complete=False, stopped="ran out of memory: processor 0 holds 9 bytes")
+    figures = compare(chosen, [cut, whole], 45)
+    assert figures["variants"]["M_1"]["stopped"] == "ran out of memory: processor 0 holds 9 bytes"
+    assert any("ran out of memory" in line for line in lines(figures))
+    with pytest.raises(StateError, match="gave 30 results"):
+        compare(chosen, [replace(cut, stopped=None), whole], 45)
+    with pytest.raises(StateError, match="gave 30 results"):
+        compare(chosen, [cut], 29)
+
+
+def test_active_disk_is_shown_with_its_bound_and_without() -> None:
+    for name in ("6.19", "6.20"):
+        lazy, active, unbounded = experiment(name).variants
+        assert (lazy.adapt, active.adapt, unbounded.adapt) == ("lazy-disk", "active-disk", "active-disk")
+        assert "query_bytes" not in active.policy
+        assert unbounded.policy["query_bytes"] == 1 << 40
+        base = outcome(LESS, EPOCHS)
+        made = [replace(base, variant=one) for one in (lazy, active, unbounded)]
+        made[2] = replace(made[2], runtime_results=30, cleanup_results=15)
+        figures = compare(experiment(name), made, 45)
+        assert figures["ratio_runtime_results"] == 1.0
+        assert figures["ratio_runtime_results_unbounded"] == 0.857
+        assert "active-disk, no bound against lazy-disk: 0.857 times" in lines(figures)[-1]
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
