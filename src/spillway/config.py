@@ -39,8 +39,8 @@ class RunConfig:
 
     None: `least-productive` for a single join, `global-output-penalty` for a tree.
     """
-    spill_share: float = 0.3
-    """How much of a processor's state one spill frees."""
+    spill_share: float | None = None
+    """How much of a processor's state one spill frees; None: 0.3 for a single join, 0.1 for a tree."""
     inactive_epochs: int = INACTIVE_EPOCHS
     """Epochs without rows after which `least-recent` takes a group for inactive."""
     history_weight: float = 0.7
@@ -86,7 +86,7 @@ class RunConfig:
                 f"[run] processors = {self.processors} is more than groups = {self.groups}: "
                 "a processor without a group has nothing to do; raise groups"
             )
-        if not 0 < self.spill_share <= 1:
+        if self.spill_share is not None and not 0 < self.spill_share <= 1:
             raise JobError(f"[run] spill_share = {self.spill_share}: must be above 0 and at most 1")
         if self.spill not in (None, NO_SPILL, *SPILL_POLICIES):
             known = ", ".join((*SPILL_POLICIES, NO_SPILL))

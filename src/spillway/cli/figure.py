@@ -17,6 +17,7 @@ from spillway.figure.drawing import draw_figure
 from spillway.figure.maintain_drawing import draw_maintain_figure
 from spillway.figure.maintain_experiment import MAINTAIN_FIGURES, maintain_experiment
 from spillway.figure.tree_experiments import (
+    SEEDS,
     TREE_EXPERIMENTS,
     compare_strategies,
     tree_experiment,
@@ -28,7 +29,10 @@ from spillway.workload import count_results
 def figure(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     out: Annotated[Path, typer.Option(help="The directory for the drawing.")] = Path("figures"),
-    seeds: Annotated[int, typer.Option(min=1, help="Runs with different data, of figures 7.13 to 7.17.")] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Runs with different data, of figures 7.13 to 7.17: {SEEDS}, quick 1."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
@@ -37,7 +41,7 @@ def figure(
         _compute_figure(name, out, quick=quick, json=json)
         return
     if name in TREE_EXPERIMENTS:
-        _tree_figure(name, out, seeds, quick=quick, json=json)
+        _tree_figure(name, out, seeds or (1 if quick else SEEDS), quick=quick, json=json)
         return
     if name in MAINTAIN_FIGURES:
         _maintain_figure(name, out, quick=quick, json=json)

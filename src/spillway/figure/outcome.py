@@ -42,6 +42,8 @@ class Outcome:
     """All groups that were spilled, as often as they were."""
     memory_each: tuple[Points, ...] = ()
     """`memory` of each processor."""
+    freed_share: float = 0.0
+    """What a spill freed on average, of the state of its processor."""
     early_cleanup: Points = ((0.0, 0.0),)
     """(minutes of arrivals, results of clean-up so far), before the input was exhausted."""
     results_by_clock: Points = ((0.0, 0.0),)
@@ -77,6 +79,7 @@ class Outcome:
             "cleanup_seconds": round(self.cleanup_seconds, 3),
             "spills": self.spills,
             "spilled_bytes": self.spilled_bytes,
+            "freed_share": round(self.freed_share, 3),
             "state_bytes": self.state_bytes,
             "relocations": self.relocations,
             "cleanup_rows": list(self.cleanup_rows),
@@ -99,6 +102,7 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         cleanup_seconds=sum(epoch.seconds for epoch in epochs if epoch.is_cleanup),
         spills=len(spills),
         spilled_bytes=sum(spill.bytes for spill in spills),
+        freed_share=sum(one.bytes / max(1, one.resident_bytes) for one in spills) / max(1, len(spills)),
         state_bytes=sum(sum(one.group_bytes.values()) for one in parts),
         results=_results(epochs, minutes, cleanup=False),
         early_cleanup=_results(epochs, minutes, cleanup=True),

@@ -16,8 +16,6 @@ from spillway.policy.spill import NO_SPILL, SPILL_POLICIES, GroupStatistics, Spi
 from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
 from spillway.state.manifest import Manifest
 
-NEEDED_SHARE = 0.9
-"""State of a processor that spilled is at most this share of what the budget allows it."""
 HISTORY_WEIGHT = 0.7
 """What the results of an epoch count for in the next, for `recent-history`; unless the job says otherwise."""
 
@@ -89,8 +87,7 @@ class SpillManager:
             wanted = max(int(known * self.share), resident - budget.state_bytes)
             others = tuple(one for one in groups if not spare >> one.group & 1)
             groups = others if sum(one.bytes for one in others) >= wanted else groups
-            needed = resident - int(budget.state_bytes * NEEDED_SHARE)
-            snapshot = SpillSnapshot(groups, wanted, needed, inactive_epochs=self.inactive_epochs)
+            snapshot = SpillSnapshot(groups, wanted, inactive_epochs=self.inactive_epochs)
             chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
             freed = sum(one.bytes for one in groups if one.group in chosen)
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))

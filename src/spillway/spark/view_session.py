@@ -34,7 +34,7 @@ from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.manager.tier_directory import ROOM_BYTES, TierDirectory, choose_directory
 from spillway.plan.planner import Plan, plan_view
-from spillway.policy.spill import default_spill
+from spillway.policy.spill import default_spill, default_spill_share
 from spillway.spark.anchors import Anchors
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch, Told
@@ -198,7 +198,8 @@ class Session:
                     else Budget(config.memory_bytes, config.state_share),
                     own_budgets=tuple(Budget(size, config.state_share) for size in config.memory_each),
                     spill=config.spill or default_spill(tree=isinstance(operator, TreeOperator)),
-                    spill_share=config.spill_share,
+                    spill_share=config.spill_share
+                    or default_spill_share(tree=isinstance(operator, TreeOperator) and not config.rotation),
                     inactive_epochs=config.inactive_epochs,
                     history_weight=config.history_weight,
                     room_share=config.room_share,

@@ -12,12 +12,14 @@ from spillway.figure.outcome import Outcome
 from spillway.figure.tree_experiments import (
     GLOBAL,
     LOCAL,
+    PAPER,
     PENALTY,
     TREE_EXPERIMENTS,
     compare_strategies,
     tree_experiment,
     tree_lines,
 )
+from spillway.policy.spill import default_spill, default_spill_share
 from spillway.workload.group_key import partition_of
 from spillway.workload.tree_join import VIEW, TreeJoin
 
@@ -40,6 +42,28 @@ def test_ratios_are_of_averages_over_seeds() -> None:
     assert figures["ratio_global"] == {LOCAL: 1.5}
     assert figures["spilled_groups_by_join"][PENALTY] == [2, 1]
     assert any("penalty over local-output: 2.0 times" in line for line in tree_lines(figures))
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", sorted(TREE_EXPERIMENTS))
+def test_every_strategy_frees_the_same_share_per_spill_and_says_so(name: str, quick: bool) -> None:
+    chosen = tree_experiment(name, quick=quick)
+    assert {one.spill_share for one in chosen.variants} == {default_spill_share(tree=True)}
+    assert chosen.variants[0].spill == default_spill(tree=True)
+    made = [replace(outcome(one.label, 300, 100), freed_share=0.104) for one in chosen.variants]
+    figures = compare_strategies(chosen, [made], [400])
+    assert figures["spill_share"] == 0.1
+    assert set(figures["freed_share"].values()) == {0.104}
+    text = tree_lines(figures)
+    assert "every spill is to free 10% of a processor's state" in text[0]
+    assert all("spills of 10.4% each" in line for line in text[1 : 1 + len(made)])
+
+
+def test_the_published_formula_is_compared_with_global_output() -> None:
+    made = [outcome(PENALTY, 300, 100), outcome(PAPER, 100, 300), outcome(GLOBAL, 200, 200)]
+    figures = compare_strategies(tree_experiment("7.14"), [made], [400])
+    assert figures["ratio_paper_to_global"] == 0.5
+    assert f"{PAPER} over {GLOBAL}: 0.5 times the results at run time" in tree_lines(figures)
 
 
 def test_a_wrong_number_of_results_is_no_figure() -> None:

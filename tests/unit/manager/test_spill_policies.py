@@ -141,6 +141,9 @@ def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
     begun = [one for entry in epochs for one in entry["relocation"]["begun"]]
     switched = {one["number"] for entry in epochs for one in entry["relocation"]["switched"]}
     assert any(one["makes_room"] and one["bytes"] and one["number"] in switched for one in begun)
+    for entry in epochs:
+        making = {one["receiver"] for one in entry["relocation"]["begun"] if one["makes_room"]}
+        assert making <= {spill["processor"] for spill in entry["spills"]}, "room is made at once"
     reports = [one for entry in epochs for one in entry["processors"]]
     assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
     assert Counter(sink.rows()) == given.wanted()

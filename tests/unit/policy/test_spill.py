@@ -51,7 +51,8 @@ TREE = (
     [
         ("local-output", (2,)),
         ("global-output", (3,)),
-        ("global-output-penalty", (0,)),
+        ("global-output-penalty", (3,)),
+        ("global-output-penalty-paper", (0,)),
         ("global-output-cleanup", (3,)),
     ],
 )
@@ -59,10 +60,24 @@ def test_who_goes_first_of_a_tree(policy: str, chosen: tuple[int, ...]) -> None:
     assert tuple(SPILL_POLICIES[policy](SpillSnapshot(TREE, wanted_bytes=100), Random(1))) == chosen
 
 
-def test_the_penalty_frees_what_is_needed_at_once() -> None:
-    """What joins above will not keep relieves later; the budget holds now."""
-    snapshot = SpillSnapshot(TREE, wanted_bytes=100, needed_bytes=250)
-    assert tuple(SPILL_POLICIES["global-output-penalty"](snapshot, Random(1))) == (0, 3)
+def test_what_is_kept_above_counts_for_a_fifth() -> None:
+    """Group 0 has twice the results per byte of group 1, and nine times as much is kept of it above."""
+    low = TREE[:2]
+    orders = {
+        name: tuple(SPILL_POLICIES[name](SpillSnapshot(low, wanted_bytes=200), Random(1)))
+        for name in ("global-output", "global-output-penalty", "global-output-penalty-paper")
+    }
+    assert orders == {
+        "global-output": (1, 0),
+        "global-output-penalty": (1, 0),  # 1000 / 280 against 400 / 120
+        "global-output-penalty-paper": (0, 1),
+    }
+    much = (replace(low[0], inter_bytes=1200), low[1])
+    chosen = SPILL_POLICIES["global-output-penalty"](SpillSnapshot(much, wanted_bytes=100), Random(1))
+    assert tuple(chosen) == (0,)
+    little = (replace(low[0], inter_bytes=700), low[1])
+    chosen = SPILL_POLICIES["global-output-penalty"](SpillSnapshot(little, wanted_bytes=100), Random(1))
+    assert tuple(chosen) == (1,)
 
 
 def test_when_a_group_is_inactive_can_be_set() -> None:
@@ -107,6 +122,9 @@ statistics = st.builds(
     age_epochs=st.integers(0, 5),
     idle_epochs=st.integers(0, 50),
     recent_results=st.floats(0, 1e6),
+    outputs=st.integers(0, 10_000),
+    inter_bytes=st.integers(0, 50_000),
+    height=st.integers(0, 3),
 )
 
 

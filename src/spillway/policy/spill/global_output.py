@@ -5,12 +5,9 @@ For a single join it is the same as `least-productive`.
 
 from random import Random
 
-from spillway.policy.spill.snapshot import GroupStatistics, SpillSnapshot, take_until
-
-
-def by_output(snapshot: SpillSnapshot) -> list[GroupStatistics]:
-    return sorted(snapshot.groups, key=lambda one: (one.outputs / max(1, one.bytes), -one.bytes, one.group))
+from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 
 def global_output(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
-    return take_until(by_output(snapshot), snapshot)
+    order = sorted(snapshot.groups, key=lambda one: (one.outputs / max(1, one.bytes), -one.bytes, one.group))
+    return take_until(order, snapshot)

@@ -1,4 +1,4 @@
-"""As `global-output-penalty`, but groups near the results weigh more: they are cheaper to clean up.
+"""As `global-output-penalty-paper`, but groups near the results weigh more: they are cheaper to clean up.
 
 The clean-up of a low group sends rows through all joins above it. So a group counts as if it were larger, the
 nearer it is to the results; by how much is a guess that trades results at run time for time at the end.

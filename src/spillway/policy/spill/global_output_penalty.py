@@ -1,18 +1,26 @@
 """Productivity of the whole tree, where a group also counts for what joins above it keep of its rows.
 
 The default for trees. Of two groups with equal results, the one goes first whose rows fill more memory
-further up.
+further up. What is kept above counts for a part only: it is also state of the groups that hold it, which may
+go themselves. The part was searched for together with how much a spill frees (figures 7.13, 7.16, 7.17).
 """
 
 from random import Random
 
-from spillway.policy.spill.global_output import by_output
-from spillway.policy.spill.snapshot import SpillSnapshot, take_relieving
+from spillway.policy.spill.snapshot import GroupStatistics, SpillSnapshot, take_until
+
+INTER_WEIGHT = 0.2
+"""What a byte that joins above keep counts for, against a byte of the group itself."""
+
+
+def penalised(snapshot: SpillSnapshot, inter_weight: float) -> list[GroupStatistics]:
+    """The groups by results per byte, with this part of the bytes that joins above keep."""
+
+    def productivity(one: GroupStatistics) -> float:
+        return one.outputs / max(1.0, one.bytes + inter_weight * one.inter_bytes)
+
+    return sorted(snapshot.groups, key=lambda one: (productivity(one), -one.bytes, one.group))
 
 
 def global_output_penalty(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
-    order = sorted(
-        snapshot.groups,
-        key=lambda one: (one.outputs / max(1, one.bytes + one.inter_bytes), -one.bytes, one.group),
-    )
-    return take_relieving(order, by_output(snapshot), snapshot)
+    return take_until(penalised(snapshot, INTER_WEIGHT), snapshot)

@@ -40,8 +40,6 @@ class SpillSnapshot:
     """The groups with rows in memory."""
     wanted_bytes: int
     """How much memory is to be freed."""
-    needed_bytes: int = 0
-    """How much of it at once: what is above the limit."""
     minimum_age_epochs: int = 2
     """A younger generation has not shown yet how productive it is: it goes last."""
     inactive_epochs: int = INACTIVE_EPOCHS
@@ -66,27 +64,3 @@ def take_until(ordered: Sequence[GroupStatistics], snapshot: SpillSnapshot) -> t
 def _mature_first(ordered: Sequence[GroupStatistics], age_epochs: int) -> Iterator[GroupStatistics]:
     yield from (one for one in ordered if one.age_epochs >= age_epochs)
     yield from (one for one in ordered if one.age_epochs < age_epochs)
-
-
-def take_relieving(
-    ordered: Sequence[GroupStatistics], by_own: Sequence[GroupStatistics], snapshot: SpillSnapshot
-) -> tuple[int, ...]:
-    """The first groups that relieve memory by what is wanted, counting what joins above will not keep.
-
-    What is needed at once and not freed by them comes from groups in the other order, of their own bytes.
-    """
-    chosen: list[int] = []
-    freed = relief = 0
-    for one in _mature_first(ordered, snapshot.minimum_age_epochs):
-        if relief >= snapshot.wanted_bytes:
-            break
-        chosen.append(one.group)
-        freed += one.bytes
-        relief += one.bytes + one.inter_bytes
-    for one in _mature_first(by_own, snapshot.minimum_age_epochs):
-        if freed >= snapshot.needed_bytes:
-            break
-        if one.group not in chosen:
-            chosen.append(one.group)
-            freed += one.bytes
-    return tuple(chosen)
