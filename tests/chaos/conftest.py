@@ -227,17 +227,17 @@ class Drivers:
     job: JobDirectory
     lives: list[Driver] = field(default_factory=list)
 
-    def start(self, *doom: str) -> Driver:
+    def start(self, *doom: str, command: str = "run") -> Driver:
         """The command line; with `doom`, a place and an epoch, one that kills its group there."""
-        command = (
+        words = (
             [str(DOOMED), *doom, str(self.job.file)]
             if doom
-            else ["-m", "spillway", "run", str(self.job.file)]
+            else ["-m", "spillway", command, str(self.job.file)]
         )
         log = self.job.root / f"life-{len(self.lives)}.log"
         with log.open("w") as errors:
             process = subprocess.Popen(
-                [sys.executable, *command, "--json"],
+                [sys.executable, *words, "--json"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,

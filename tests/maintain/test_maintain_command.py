@@ -1,8 +1,11 @@
 """`spillway maintain`: a view over an SQLite and a DuckDB file, from load to verify, and bad jobs refused."""
 
 import json
+import signal
 import sqlite3
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -177,3 +180,23 @@ def test_another_view_is_refused(shop: Path, call: Call) -> None:
     (shop / "job.toml").write_text(JOB.replace("WHERE o.n > 0", "WHERE o.n > 1"))
     code, _, error = call("maintain", shop / "job.toml")
     assert (code, "holds another view" in error) == (1, True)
+
+
+def test_a_run_for_ever_ends_after_a_round_when_it_is_told(shop: Path) -> None:
+    """Nothing is missing between two rounds: the exit code is 0, and the summary names the signal."""
+    job = shop / "job.toml"
+    job.write_text(job.read_text() + 'until = "forever"\ninterval_seconds = 0.1\n')
+    command = [sys.executable, "-m", "spillway", "maintain", str(job), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    journal, until = shop / "view.duckdb.journal.jsonl", time.monotonic() + 60
+    while not journal.exists():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(0.5)  # the first rounds
+    process.send_signal(signal.SIGTERM)
+    output, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert json.loads(output.splitlines()[-1])["interrupted"] == "SIGTERM"
+    assert "stopping after the current round" in error
+    assert len(result(shop)) == 2

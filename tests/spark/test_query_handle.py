@@ -66,6 +66,23 @@ def test_stop_finishes_the_epoch_and_a_restart_on_other_processors_goes_on(lab: 
     assert lab.results() == lab.duckdb(SQL)
 
 
+def test_a_summary_says_what_is_missing(lab: "Lab") -> None:
+    fill(lab, 5)
+    first = lab.run_epochs(SQL, 2, processors=1, groups=16)
+    assert not first["complete"]
+    assert first["missing"] == ["input that was not read"]
+    split = lab.run_epochs(SQL, 1, processors=1, groups=16, epoch_rows=4)
+    assert split["pending_rows"] > 0
+    assert split["missing"][1] == f"results of {split['pending_rows']} rows that wait"
+    last = lab.run(SQL, processors=1, groups=16)
+    assert (last["complete"], last["missing"]) == (True, [])
+    assert lab.results() == lab.duckdb(SQL)
+    fill(lab, 1)
+    for_ever = lab.run_epochs(SQL, 1, processors=1, groups=16, until="forever")
+    assert (for_ever["complete"], for_ever["missing"]) == (True, [])
+    assert lab.results() == lab.duckdb(SQL)
+
+
 def test_nothing_new_means_no_epoch(lab: "Lab") -> None:
     fill(lab, 2)
     before = lab.run(SQL)

@@ -11,6 +11,7 @@ from spillway.cli.compute import compute
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.figure import figure
+from spillway.cli.interruptible import InterruptError, ended_by_signals, exit_code_of
 from spillway.cli.maintain import maintain
 from spillway.cli.output import print_json, say
 from spillway.cli.report import report
@@ -39,7 +40,13 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     try:
-        app()
+        with ended_by_signals():
+            app()
+    except InterruptError as interrupt:
+        say(str(interrupt))
+        if "--json" in sys.argv:
+            print_json({"error": str(interrupt), "interrupted": interrupt.name, "complete": False})
+        sys.exit(exit_code_of(interrupt.name))
     except SpillwayError as error:
         message = " ".join(str(error).split())
         say(f"error: {message}")

@@ -1,7 +1,5 @@
 """`spillway bench NAME`: named workloads against the engines that users have today."""
 
-import signal
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -14,12 +12,6 @@ from spillway.cli.output import print_json, say
 from spillway.errors import JobError
 
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
-
-
-@bench.callback()
-def end_when_told() -> None:
-    """A benchmark that is terminated ends its engines, some of which are held and would stay for ever."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 @bench.command()

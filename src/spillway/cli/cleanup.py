@@ -15,4 +15,4 @@ def cleanup(
 ) -> None:
     """Drain pending input and produce all results that are missing between generations."""
     parsed = read_job(job)
-    show(run_job(parsed, cleanup_only=True), parsed, json=json)
+    show(run_job(parsed, cleanup_only=True), parsed, f"spillway cleanup {job}", json=json)

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spillway.cli.interruptible import interruptible
+from spillway.cli.interruptible import InterruptError, interruptible
 from spillway.cli.output import print_json, say
 from spillway.cli.segment_bars import SegmentBars
 from spillway.compute.explain import draw_text
 from spillway.compute_job import SPARK_DEFAULTS, ComputeJob, read_compute_job
 from spillway.cost_file import read_costs
+from spillway.errors import ComputeError
 
 if TYPE_CHECKING:
     from spillway.spark.compute.computation import Computation
@@ -58,8 +59,13 @@ def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict
 
     with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
         computation = _computation(session.spark, job, listener)
-        with interruptible(computation.cancel, "cancelling; nothing will be written"):
-            return computation.run(job.sink)
+        with interruptible(computation.cancel, "cancelling; nothing will be written") as asked:
+            try:
+                return computation.run(job.sink)
+            except ComputeError as error:
+                if asked.number is None:
+                    raise
+                raise InterruptError(asked.number, f"{error}; run the command again") from None
 
 
 def _computation(spark: Any, job: ComputeJob, listener: "Listener | None") -> "Computation":

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spillway.cli.output import print_json, say
-from spillway.cli.run import describe, run_job
+from spillway.cli.run import describe, end_if_interrupted, run_job
 from spillway.errors import JobError
 from spillway.job import read_job
 from spillway.workload.stocks import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
@@ -35,9 +35,11 @@ def demo(
     job.write_text(_job_text())
     say(f"running {job}")
     summary = run_job(read_job(job))
-    answer = _ask(directory / "out")
     if json:
         print_json(summary | {"job": str(job), "results_path": str(directory / "out")})
+    end_if_interrupted(summary, f"spillway run {job}")
+    answer = _ask(directory / "out")
+    if json:
         return
     say(describe(summary))
     _show(answer)

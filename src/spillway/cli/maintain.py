@@ -1,16 +1,15 @@
 """`spillway maintain JOB.toml`: keep a stored view equal to its definition while its sources change."""
 
-import signal
 import threading
 import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
+from spillway.cli.interruptible import Asked, interruptible
 from spillway.cli.output import print_json, say
 from spillway.errors import SpillwayError, StateError
 from spillway.maintain.algebra import AlgebraBySize
@@ -86,8 +85,11 @@ def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
             say(f"the round failed and is tried again: {error}")
 
         stop = threading.Event()
-        previous = _stop_on_signals(stop) if forever else {}
-        try:
+        with ExitStack() as signals:
+            asked = Asked()  # a single round is ended at once, and leaves the view as it was
+            if forever:
+                ask = interruptible(stop.set, "stopping after the current round")
+                asked = signals.enter_context(ask)
             run_rounds(
                 maintenance,
                 forever=forever,
@@ -96,13 +98,18 @@ def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
                 done=done,
                 failed=failed,
             )
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
     rows = maintenance.store.size()
     if json:
         rounds = [asdict(report) for report in reports]
-        print_json({"rounds": rounds, "rows": rows, "store": str(job.store), **lag_metrics(reports)})
+        print_json(
+            {
+                "rounds": rounds,
+                "rows": rows,
+                "store": str(job.store),
+                "interrupted": asked.name,
+                **lag_metrics(reports),
+            }
+        )
     else:
         say(f"{rows:,} rows in {job.store}, table result")
 
@@ -140,15 +147,3 @@ def describe(report: RoundReport) -> str:
         f"round {report.round}: {report.updates:,} updates, {report.delta_rows:,} view rows changed by "
         f"{report.strategy} with {report.queries} queries in {report.lag_seconds:.3f} s{waited}"
     )
-
-
-def _stop_on_signals(stop: threading.Event) -> dict[int, Any]:
-    """The first interrupt ends the loop after the current round; a second one ends the process."""
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        say("stopping after the current round")
-        stop.set()
-
-    return {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}

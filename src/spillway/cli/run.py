@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spillway.cli.interruptible import interruptible
+from spillway.cli.interruptible import exit_code_of, interruptible
 from spillway.cli.output import ProgressLine, print_json, say
 from spillway.job import Job, read_job
 
@@ -16,16 +16,29 @@ def run(
 ) -> None:
     """Run the view of a job file."""
     parsed = read_job(job)
-    show(run_job(parsed), parsed, json=json)
+    show(run_job(parsed), parsed, f"spillway run {job}", json=json)
 
 
-def show(summary: dict[str, Any], job: Job, *, json: bool) -> None:
+def show(summary: dict[str, Any], job: Job, again: str, *, json: bool) -> None:
+    """Tell how a run ended; one that was interrupted before it was done ends the command with its code."""
     if json:
         print_json(summary)
-        return
-    say(describe(summary))
-    if job.sink.path is not None:
+    else:
+        say(describe(summary))
+    end_if_interrupted(summary, again)
+    if not json and job.sink.path is not None:
         say(f"results: {job.sink.path} ({job.sink.format})")
+
+
+def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
+    """Leave the command if results are missing because of a signal; say what, and how to go on."""
+    if summary["interrupted"] is None or summary["complete"]:
+        return
+    say(
+        f"interrupted by {summary['interrupted']}: the results are incomplete; missing: "
+        f"{'; '.join(summary['missing'])}. To go on: {again}"
+    )
+    raise typer.Exit(exit_code_of(summary["interrupted"]))
 
 
 def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
@@ -38,9 +51,9 @@ def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
         if job.run.memory_bytes is not None and not query.budget_is_hard:
             say("note: no tmpfs with enough room on this host, so the memory budget is not hard")
         message = "stopping after the current epoch; run the job again to go on from there"
-        with interruptible(query.request_stop, message):
+        with interruptible(query.request_stop, message) as asked:
             query.awaitTermination()
-        return query.summary()
+        return query.summary() | {"interrupted": asked.name}
 
 
 def describe(summary: dict[str, Any]) -> str:

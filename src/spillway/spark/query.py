@@ -62,6 +62,9 @@ class Query:
         self._one_epoch = threading.RLock()
         """Held while an epoch runs; a listener, which is called inside, may ask for moves."""
         self._stream: StreamingQuery | None = None
+        self._is_cut = False
+        """Whether the stream was stopped, so that input may be left."""
+        self._has_read_all = writer is None
         self._ahead = RunAhead(self._take) if runs_ahead else None
         self._started = time.perf_counter()
         self._seconds: float | None = None
@@ -108,8 +111,8 @@ class Query:
         self._stopping.set()
         with self._one_epoch:
             pass  # no epoch begins any more; to keep the lock would block the stream's own thread
-        if self._stream is not None and self._stream.isActive:
-            self._stream.stop()
+        if self._stream is not None:
+            self._cut(self._stream)
         self._thread.join()
 
     def cleanup(self) -> None:
@@ -156,9 +159,25 @@ class Query:
         """The processor of each group."""
         return self._engine.manifest.placement
 
+    def missing(self) -> list[str]:
+        """What the sink does not have yet of the view over all input; nothing when the query is done.
+
+        Input that comes for ever has no end: then what was read counts.
+        """
+        manifest = self._engine.manifest
+        found = []
+        if self._clean_at_end and not self._has_read_all:
+            found.append("input that was not read")
+        if manifest.pending_rows:
+            found.append(f"results of {manifest.pending_rows:,} rows that wait")
+        if manifest.split_groups:
+            groups = manifest.split_groups.bit_count()
+            found.append(f"results between the generations of {groups:,} groups that were spilled")
+        return found
+
     def summary(self) -> dict[str, Any]:
         """Totals of the query over all its restarts, and the time and memory of this run."""
-        counters = self._engine.manifest.counters
+        counters, missing = self._engine.manifest.counters, self.missing()
         elapsed = time.perf_counter() - self._started if self._seconds is None else self._seconds
         return {
             "query_id": self.id,
@@ -175,6 +194,8 @@ class Query:
             "resident_bytes_peak": [self._peak[processor][0] for processor in sorted(self._peak)],
             "memory_bytes_peak": [self._peak[processor][1] for processor in sorted(self._peak)],
             "budget_is_hard": self.budget_is_hard,
+            "complete": not missing,
+            "missing": missing,
         }
 
     def _work(self) -> None:
@@ -197,18 +218,25 @@ class Query:
         if self._writer is not None and not self._stopping.is_set():
             self._stream = self._writer(self._on_batch).start()
             if self._stopping.is_set():
-                self._stream.stop()
+                self._cut(self._stream)
             try:
                 self._stream.awaitTermination()
             finally:
                 if self._ahead is not None:
                     self._ahead.close()
+            self._has_read_all = not self._is_cut
         engine = self._engine
         if self._clean_at_end:
             self._drain(ending=True)
             while (engine.has_cleanup or engine.has_pending) and not self._stopping.is_set():
                 self.cleanup()
                 self._drain(ending=True, late=True)
+
+    def _cut(self, stream: StreamingQuery) -> None:
+        """Stop the stream; one that has come to its end by itself is left alone."""
+        if stream.isActive:
+            self._is_cut = True
+            stream.stop()
 
     def _end(self) -> None:
         self._seconds = time.perf_counter() - self._started

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import psutil
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -60,18 +61,36 @@ def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str =
     for key, value in (proposed | dict(settings)).items():
         builder = builder.config(key, value)
     try:
-        spark = builder.getOrCreate()
+        spark = _started(builder)
     except (PySparkException, Py4JError, OSError) as error:
         raise SessionError(
             f"Spark did not start with spark.master = {master.url}: {_one_line(error)}"
         ) from error
     try:
         wait_for_executors(spark, expected_executors, EXECUTOR_TIMEOUT_SECONDS)
-    except SessionError:
+    except BaseException:
         stop_session(spark)
         raise
     without_checksum_files(spark)
     return spark
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """The session; if its start is interrupted, the JVM that was launched for it ends.
+
+    PySpark removes the file over which the JVM tells its port, and a JVM that cannot write it stays for ever.
+    """
+    launches = SparkContext._gateway is None
+    try:
+        return builder.getOrCreate()
+    except Exception:
+        raise
+    except BaseException:
+        if launches:
+            for child in psutil.Process().children():
+                if any("spark-submit" in word or "SparkSubmit" in word for word in child.cmdline()):
+                    child.kill()
+        raise
 
 
 def without_checksum_files(spark: SparkSession) -> None:

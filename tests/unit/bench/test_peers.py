@@ -98,19 +98,26 @@ def test_a_benchmark_that_is_terminated_leaves_no_engine(tmp_path: Path) -> None
         "serve(lambda: PeerResult('x', os.getpid(), 1, 1.0))"
     )
     code = (
-        "import pathlib, sys, time; from spillway.cli.bench import end_when_told; "
+        "import pathlib, sys, time; from spillway.cli import bench, main; "
         "from spillway.bench.engine_process import EngineProcess\n"
-        f"end_when_told()\nwith EngineProcess([sys.executable, '-c', {engine!r}]) as held:\n"
-        f"    pid = held.turn(60.0).rows_in\n    pathlib.Path({str(pid_file)!r}).write_text(str(pid))\n"
-        "    time.sleep(60)"
+        "def held(**_):\n"
+        f"    with EngineProcess([sys.executable, '-c', {engine!r}]) as engine:\n"
+        f"        pid = engine.turn(60.0).rows_in\n"
+        f"        pathlib.Path({str(pid_file)!r}).write_text(str(pid))\n"
+        "        time.sleep(60)\n"
+        "bench.bench_join = held\n"
+        "sys.argv = ['spillway', 'bench', 'join', '--json']\n"
+        "main()"
     )
-    with subprocess.Popen(python(code)) as bench:
+    with subprocess.Popen(python(code), stdout=subprocess.PIPE, text=True) as bench:
         until = time.monotonic() + 60.0
         while not pid_file.exists() or not pid_file.read_text():
             assert bench.poll() is None and time.monotonic() < until
             time.sleep(0.05)
         bench.terminate()
-        assert bench.wait(60.0) == 143
+        output, _ = bench.communicate(timeout=60.0)
+        assert bench.returncode == 143
+    assert json.loads(output.splitlines()[-1])["interrupted"] == "SIGTERM"
     assert not psutil.pid_exists(int(pid_file.read_text()))
 
 
