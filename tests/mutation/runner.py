@@ -81,7 +81,7 @@ class Mutation:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.failed = ""
+        self.failed = self.reason = ""
         self.functions: dict[tuple[str, str, int], list[FunctionType]] = {}
         self.results: dict[str, dict[str, Any]] = {}
         path = Path(options.results)
@@ -173,7 +173,7 @@ class Mutation:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self.failed:
-            self.failed = report.nodeid
+            self.failed, self.reason = report.nodeid, report.longreprtext
 
     def _note(self, change: Change, outcome: str, by: str) -> None:
         self.results[change.mutant.key] = asdict(change.mutant) | {"outcome": outcome, "by": by}
@@ -236,7 +236,9 @@ class Mutation:
                     "functions": sorted({_name(code) for code in current} - {""}),
                 }
                 if self.failed:
-                    print(f"fails without any mutant, and is left out: {item.nodeid}", flush=True)
+                    print(
+                        f"fails without any mutant, and is left out: {item.nodeid}\n{self.reason}", flush=True
+                    )
                 if number % 50 == 0:
                     path.write_text(json.dumps(known))
             path.write_text(json.dumps(known))

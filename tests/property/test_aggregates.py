@@ -174,7 +174,8 @@ def test_every_history_gives_the_statistics_by_definition(
     quick_directory: Callable[[], Path], history: dict[str, Any]
 ) -> None:
     directory = quick_directory()
-    with mock.patch("spillway.manager.budget.MINIMUM_BYTES", 1):
+    tiny = {"MINIMUM_BYTES": 1, "WORKING_BYTES": 1}
+    with mock.patch.multiple("spillway.manager.budget", **tiny):
         try:
             check(history, directory)
         finally:

@@ -36,7 +36,7 @@ class SpillsInSecondEpoch:
     def decide(self, manifest: Manifest, *_: object) -> list[Spill]:
         return [Spill(0, 0b0010, 1, 1, "scripted")] if manifest.sequence == 0 else []
 
-    def observe(self, group_results: dict[int, int]) -> None:
+    def observe(self, group_results: dict[int, int], begun: int, ended: int) -> None:
         pass
 
 

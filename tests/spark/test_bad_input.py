@@ -254,7 +254,7 @@ def cut(content: bytes) -> bytes:
 
 
 def of_version(content: bytes) -> bytes:
-    return content.replace(b'{"spillway": 1', b'{"spillway": 99', 1)
+    return re.sub(rb'^{"spillway": \d+', b'{"spillway": 99', content)
 
 
 DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes] | None, str]] = {
