@@ -124,13 +124,16 @@ class RelocationManager:
     def plan(self, snapshot: PlacementSnapshot, fixed: GroupSet = 0) -> RelocationStep:
         """What the next epoch does; `fixed` are groups inside a row or in clean-up. Changes nothing yet."""
         switched, abandoned, going = [], [], []
+        promised: dict[int, int] = {}  # to each receiver, by moves before
         for one in self.table:
             reason = _obstacle(one, snapshot, self.limits.wait_epochs)
             if reason is not None:
                 abandoned.append(Abandoned(one.number, one.groups, reason))
             elif one.left_bytes:
-                if not _lacks_room(one, snapshot):
+                receiver = one.move.receiver
+                if not _lacks_room(one, snapshot, promised.get(receiver, 0)):
                     going.append(one)
+                    promised[receiver] = promised.get(receiver, 0) + one.left_bytes
             elif not one.groups & fixed:
                 switched.append(one)
             elif one.waited_epochs >= self.limits.wait_epochs:
@@ -276,11 +279,11 @@ def _obstacle(one: MoveInProgress, snapshot: PlacementSnapshot, wait_epochs: int
     return None
 
 
-def _lacks_room(one: MoveInProgress, snapshot: PlacementSnapshot) -> bool:
+def _lacks_room(one: MoveInProgress, snapshot: PlacementSnapshot, promised_bytes: int = 0) -> bool:
     receiver = snapshot.processor(one.move.receiver)
     if receiver.state_limit_bytes is None or not one.left_bytes:
         return False
-    return one.left_bytes > receiver.state_limit_bytes - receiver.resident_bytes
+    return one.left_bytes > receiver.state_limit_bytes - receiver.resident_bytes - promised_bytes
 
 
 def _shown(groups: GroupSet) -> str:

@@ -292,3 +292,12 @@ def test_no_room_can_be_made_for_more_than_all_memory() -> None:
     asked = Suggestions((Move(0b1, 0, 1, 0, "test", makes_room=True),))
     (refusal,) = one.request(asked, snapshot([[130], [10]])).refused
     assert refusal.reason == f"processor 1 has room for {90 * MB} bytes, not for {130 * MB}"
+
+
+def test_moves_that_wait_for_room_share_what_there_is() -> None:
+    one = manager("none", load_mb=100)
+    both = Suggestions(tuple(Move(1 << group, group, 2, 0, "test", makes_room=True) for group in range(2)))
+    assert len(one.request(both, snapshot([[30], [30], [95]])).begun) == 2
+    step = one.plan(snapshot([[30], [30], [60]]))
+    assert [load.bytes for load in step.loads] == [30 * MB]
+    assert step.abandoned == ()
