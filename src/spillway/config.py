@@ -9,6 +9,7 @@ from spillway.policy.placement import NO_PLACEMENT, placement_policy
 from spillway.policy.placement.snapshot import LOAD_SIGNALS, WALL
 from spillway.policy.spill import NO_SPILL, SPILL_POLICIES
 from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
+from spillway.policy.turns import SHARE, TURNS
 
 UNTIL = ("exhausted", "forever")
 
@@ -55,6 +56,13 @@ class RunConfig:
     """Groups that leave memory take turns in it with their waiting input; for input that never ends."""
     rotation_gap: float | None = None
     """Seconds between two turns; None: as long as the last exchange took."""
+    rotation_turns: str = SHARE
+    """share: all processors together, up to `spill_share` of state; group: one group of one, as in Flux."""
+    rotation_backlog_bytes: int | None = None
+    """Input that may wait for suspended groups of a processor; beyond it new input is held back.
+
+    None: a quarter of the memory for state.
+    """
     adapt: str = NO_PLACEMENT
     """The policy that moves groups between processors, or makes them spill for each other."""
     policy: Mapping[str, object] = field(default_factory=dict)
@@ -104,6 +112,10 @@ class RunConfig:
         if self.load_signal not in LOAD_SIGNALS:
             raise JobError(
                 f'[run] load_signal = "{self.load_signal}": must be one of {", ".join(LOAD_SIGNALS)}'
+            )
+        if self.rotation_turns not in TURNS:
+            raise JobError(
+                f'[run] rotation_turns = "{self.rotation_turns}": must be one of {", ".join(TURNS)}'
             )
         placement_policy(self.adapt, self.policy)
         distributed(self.distribution, self.groups, self.processors)

@@ -47,11 +47,12 @@ _RUN_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "restart_epochs": int,
     "rotation": bool,
     "rotation_gap": (float, int),
+    "rotation_turns": str,
     "tier": str,
     "adapt": str,
     "load_signal": str,
 }
-_RUN_KEYS = (*_RUN_TYPES, "memory", "distribution", "policy", "buffer", "emulate")
+_RUN_KEYS = (*_RUN_TYPES, "memory", "rotation_backlog", "distribution", "policy", "buffer", "emulate")
 _EMULATE_KEYS = ("row_seconds", "speeds")
 
 
@@ -172,6 +173,8 @@ def _run(table: Mapping[str, Any], base: Path) -> RunConfig:
             values[key] = table[key]
     values |= _memory(table.get("memory"))
     values |= _emulation(table)
+    if "rotation_backlog" in table:
+        values["rotation_backlog_bytes"] = parse_bytes(table["rotation_backlog"], "[run] rotation_backlog")
     if "buffer" in table:
         values["buffer_bytes"] = parse_bytes(table["buffer"], "[run] buffer")
     if "distribution" in table:

@@ -145,8 +145,11 @@ class ScriptedSwaps:
         out, back = chosen & there & ~gone, chosen & manifest.suspended
         return [*swaps, *([Swap(0, out, back, 1, 1, "scripted")] if out or back else [])], spills
 
-    def observe(self, epoch: int, swaps: object, seconds: float) -> None:
+    def observe(self, epoch: int, swaps: object, seconds: object) -> None:
         """The script does not depend on what happens."""
+
+    def is_behind(self, manifest: Manifest) -> bool:  # noqa: ARG002
+        return False
 
 
 def scripted_pushes(script: list[int]) -> PlacementPolicy:

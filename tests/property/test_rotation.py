@@ -12,12 +12,17 @@ from spillway.manager.engine import Engine
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.plan.expression import ColumnRef
+from spillway.policy.turns import GROUP, SHARE
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 MEMORY_BYTES = 4 << 20
+ROW_BYTES = 300
+"""At least, in memory: the payload."""
+BATCH_ROWS = 500
+"""Spark hands over batches that fit into a round."""
 EPOCHS = 5
 ROWS = 3_000
 KEYS = 5_000
@@ -31,8 +36,8 @@ PLAN = JoinOperator(
 )
 
 
-@pytest.mark.parametrize("gap_seconds", [0.0, 3600.0])
-def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None) -> None:
+@pytest.mark.parametrize(("gap_seconds", "turns"), [(0.0, SHARE), (0.0, GROUP), (3600.0, SHARE)])
+def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str) -> None:
     chance = np.random.default_rng(5)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(
@@ -42,12 +47,14 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None) -> None:
         budget=Budget(MEMORY_BYTES),
         rotation=True,
         rotation_gap_seconds=gap_seconds,
+        rotation_turns=turns,
+        rotation_backlog_bytes=1 << 40,
     )
     engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
     keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
     entries = []
     for batch_id, of_epoch in enumerate(keys):
-        entries.append(engine.run_epoch(LocalCluster(PLAN, wire(of_epoch)), batch_id))
+        entries.append(engine.run_epoch(LocalCluster(PLAN, wire(of_epoch), BATCH_ROWS), batch_id))
         while engine.has_pending:
             entries.append(engine.run_epoch(LocalCluster(PLAN), None))
     early = sum(entry["results"] for entry in entries)
@@ -61,9 +68,48 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None) -> None:
     assert waiting
     assert 0 < early < sum(wanted.values())
     assert not engine.has_cleanup
-    resumed = sum(len(swap["resumed"]) for entry in entries for swap in entry["swaps"])
-    assert resumed > 8
-    assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
+    resumed = [len(swap["resumed"]) for entry in entries for swap in entry["swaps"]]
+    assert sum(resumed) > 8
+    assert max(resumed) > 1 if turns == SHARE else max(resumed) == 1
+    assert max(entry["processors"][0]["peak_bytes"] for entry in entries) <= MEMORY_BYTES
+
+
+@pytest.mark.parametrize("memory_bytes", [MEMORY_BYTES, 3 * MEMORY_BYTES])
+@pytest.mark.parametrize("gap_seconds", [None, 3600.0])
+def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: float | None) -> None:
+    chance = np.random.default_rng(5)
+    sink = ListSink(str(tmp_path / "staging"))
+    processors = 1 if memory_bytes == MEMORY_BYTES else 2
+    config = EngineConfig(
+        processors,
+        groups=16,
+        tier=str(tmp_path / "tier"),
+        budget=Budget(memory_bytes // processors),
+        rotation=True,
+        rotation_gap_seconds=gap_seconds,
+    )
+    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    keys = [chance.integers(0, KEYS, (3, ROWS // 2)) for _ in range(8 * processors)]
+    arrived = probed = 0
+    for batch_id, of_epoch in enumerate(keys):
+        entries = [engine.run_epoch(LocalCluster(PLAN, wire(of_epoch), BATCH_ROWS), batch_id)]
+        while engine.has_backlog:
+            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+            assert len(entries) < 100, "the turns do not come to an end"
+        parts = [one for entry in entries for one in entry["processors"]]
+        arrived += sum(one["input_rows"] for one in parts)
+        probed += sum(one["probed_rows"] for one in parts)
+        waiting = arrived - probed
+        assert entries[-1]["pending_rows"] == entries[-1]["waiting_rows"] == waiting
+        limit = sum(one["waiting_limit_bytes"] for one in entries[-1]["processors"])
+        assert limit == 3 * memory_bytes // 16
+        assert waiting * ROW_BYTES <= limit
+        assert max(one["peak_bytes"] for one in parts) <= memory_bytes // processors
+    assert engine.manifest.suspended
+    while engine.has_pending or engine.has_held:
+        engine.run_epoch(LocalCluster(PLAN), None, ending=True)
+    assert Counter(sink.rows()) == expected(keys)
+    assert not engine.has_cleanup
 
 
 @pytest.mark.parametrize("memory_bytes", [MEMORY_BYTES, None])
@@ -76,7 +122,7 @@ def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_byt
     engine = Engine(turning, PLAN, "q", storage, sink, Journal(None))
     keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
     for batch_id, of_epoch in enumerate(keys):
-        engine.run_epoch(LocalCluster(PLAN, wire(of_epoch)), batch_id)
+        engine.run_epoch(LocalCluster(PLAN, wire(of_epoch), BATCH_ROWS), batch_id)
     assert engine.has_held
     budget = None if memory_bytes is None else Budget(memory_bytes)
     engine = Engine(EngineConfig(2, 16, tier, budget=budget), PLAN, "q", storage, sink, Journal(None))

@@ -1,12 +1,13 @@
 """Sliding windows: late rows, spills and clean-ups in any history give the join that windows define."""
 
 import shutil
-import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 import duckdb
 import numpy as np
@@ -21,6 +22,7 @@ from spillway.manager.journal import Journal
 from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef
 from spillway.plan.window_rule import within_windows
+from spillway.policy.turns import TURNS
 from spillway.state.compaction import CompactionLimits
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.orders import Limits
@@ -109,17 +111,37 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
         "spills": draw(st.lists(st.one_of(st.just(0), st.integers(0, 255)), max_size=14)),
         "cleanups": draw(st.lists(st.sampled_from([None, None, *Cleaning]), max_size=14)),
         "restart": draw(st.integers(0, 14)),
+        "rotation": draw(st.one_of(st.none(), rotations())),
     }
+
+
+def rotations() -> st.SearchStrategy[dict[str, Any]]:
+    """Groups take turns under a small budget, and users ask for another number of processors."""
+    return st.fixed_dictionaries(
+        {
+            "memory": st.sampled_from([12 << 10, 60 << 10, 160 << 10]),
+            "gap": st.sampled_from([0.0, 3600.0]),
+            "turns": st.sampled_from(TURNS),
+            "backlog": st.sampled_from([0, 300, 1 << 30, None]),
+            "sizes": st.lists(st.integers(0, 3), max_size=14),
+        }
+    )
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(histories())
-def test_every_history_gives_the_window_join_by_definition(history: dict[str, Any]) -> None:
-    directory = Path(tempfile.mkdtemp(prefix="spillway-test-"))
-    try:
-        check(history, directory)
-    finally:
-        shutil.rmtree(directory)
+def test_every_history_gives_the_window_join_by_definition(
+    quick_directory: Callable[[], Path], history: dict[str, Any]
+) -> None:
+    directory = quick_directory()
+    with (
+        mock.patch("spillway.manager.budget.MINIMUM_BYTES", 1),
+        mock.patch("spillway.manager.budget.WORKING_BYTES", 1),
+    ):
+        try:
+            check(history, directory)
+        finally:
+            shutil.rmtree(directory)
 
 
 def check(history: dict[str, Any], directory: Path) -> None:
@@ -134,6 +156,28 @@ def check(history: dict[str, Any], directory: Path) -> None:
         compaction=CompactionLimits(fanout=history["fanout"]),
         budget=Budget(16 << 20),
     )
+    rotation = history["rotation"]
+    if rotation is not None:
+        config = replace(
+            config,
+            limits=replace(config.limits, results=10_000),
+            budget=Budget(rotation["memory"]),
+            rotation=True,
+            rotation_gap_seconds=rotation["gap"],
+            rotation_turns=rotation["turns"],
+            rotation_backlog_bytes=rotation["backlog"],
+        )
+    sizes = [] if rotation is None else list(rotation["sizes"])
+    probed = 0
+
+    def run(engine: Engine, rows: list[Row], batch_id: int | None, *, ending: bool = False) -> None:
+        nonlocal probed
+        cluster = LocalCluster(plan, wire(rows) if rows else None)
+        entry = engine.run_epoch(cluster, batch_id, ending=ending)
+        assert entry["sequence"] < 2_000, "the turns do not come to an end"
+        probed += sum(one["probed_rows"] for one in entry["processors"])
+        assert entry["pending_rows"] == len(in_time) - probed
+
     spills = ScriptedSpills(list(history["spills"]))
     cleanups = list(history["cleanups"])
     in_time: list[Row] = []
@@ -143,7 +187,8 @@ def check(history: dict[str, Any], directory: Path) -> None:
 
     def opened() -> Engine:
         engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        engine.controller.spill = spills  # type: ignore[assignment]
+        if rotation is None:
+            engine.controller.spill = spills  # type: ignore[assignment]
         return engine
 
     engine = opened()
@@ -160,9 +205,12 @@ def check(history: dict[str, Any], directory: Path) -> None:
         in_time += fresh
         while engine.has_begun_cleanup:
             engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-        engine.run_epoch(LocalCluster(plan, wire(rows) if rows else None), batch_id)
-        while engine.has_pending:
-            engine.run_epoch(LocalCluster(plan), None)
+        size = sizes.pop() if sizes else 0
+        if size:
+            engine.controller.resize(engine.manifest, min(size, history["groups"]))
+        run(engine, rows, batch_id)
+        while engine.has_backlog:
+            run(engine, [], None)
         for tag, _, _, time in rows:
             known = latest[tag]
             latest[tag] = time if known is None else max(known, time)
@@ -177,6 +225,11 @@ def check(history: dict[str, Any], directory: Path) -> None:
         cleaning = cleanups.pop() if cleanups else None
         if cleaning not in (None, Cleaning.NONE):
             engine.run_cleanup_epoch(LocalCluster(plan), cleaning)
+    while engine.has_begun_cleanup:
+        engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
+    while engine.has_pending or engine.has_held:
+        run(engine, [], None, ending=True)
+    assert engine.manifest.pending_rows == 0
     while engine.has_cleanup:
         engine.run_cleanup_epoch(LocalCluster(plan))
     assert Counter(sink.rows()) == by_definition(windows, in_time)

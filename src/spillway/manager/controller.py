@@ -64,9 +64,14 @@ class Controller:
         )
         self.rotation: RotationManager | None = None
         if (config.rotation or not splittable) and config.budgets is not None:
-            gap = config.rotation_gap_seconds
             self.rotation = RotationManager(
-                config.budgets, config.spill_share, gap, splittable=splittable, clock=clock
+                config.budgets,
+                config.spill_share,
+                config.rotation_gap_seconds,
+                config.rotation_turns,
+                config.rotation_backlog_bytes,
+                splittable,
+                clock,
             )
         self.relocation = RelocationManager(placement_policy(config.adapt, config.policy), config.relocation)
         self.statistics = PlacementStatistics(config.load_signal)
@@ -96,6 +101,10 @@ class Controller:
                 allowed = max(allowed, limit - LASTING_EPOCHS * growth.get(processor, 0.0))
             room[processor] = int(allowed) - resident
         return room
+
+    def is_behind(self, manifest: Manifest) -> bool:
+        """Whether so much waits for suspended groups that new input should wait."""
+        return self.rotation is not None and self.rotation.is_behind(manifest)
 
     def started(self, epoch: int) -> None:
         """The first epoch after a start is this: its statistics are empty, its images are being read back."""
@@ -143,7 +152,7 @@ class Controller:
         results = {group: counts[2] for group, counts in record.grown.items()}
         self.spill.observe(results, begun=record.spilled, ended=record.cleaned)
         if self.rotation is not None:
-            took = max(r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports)
+            took = {r.processor: r.seconds.get("load", 0.0) + r.seconds.get("free", 0.0) for r in reports}
             self.rotation.observe(record.sequence, change.swaps, took)
         if clean:
             self.statistics.resident_bytes = {report.processor: report.resident_bytes for report in reports}

@@ -140,7 +140,9 @@ class Engine:
 
     @property
     def has_backlog(self) -> bool:
-        """Whether more waits than the skew buffer may hold, so that the next batch has to wait."""
+        """Whether more waits than the skew buffer, or rotation, may hold: the next batch has to wait then."""
+        if self.controller.is_behind(self.manifest):
+            return True
         if not self.config.buffer_bytes:
             return self.has_pending
         queues = (narrowed(queue, ~self.manifest.suspended) for queue in self.manifest.pending.values())

@@ -11,6 +11,7 @@ from spillway.policy.distribution import EVEN, Distribution
 from spillway.policy.placement import NO_PLACEMENT
 from spillway.policy.placement.snapshot import WALL
 from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
+from spillway.policy.turns import SHARE
 from spillway.state.compaction import CompactionLimits
 from spillway.state.orders import Limits
 
@@ -55,6 +56,9 @@ class EngineConfig:
     rotation: bool = False
     """Groups that leave memory are suspended and take turns, instead of beginning a new generation."""
     rotation_gap_seconds: float | None = None
+    rotation_turns: str = SHARE
+    rotation_backlog_bytes: int | None = None
+    """Input that may wait for suspended groups of a processor; None: a share of its memory for state."""
     adapt: str = NO_PLACEMENT
     """The policy that moves groups between processors."""
     policy: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))

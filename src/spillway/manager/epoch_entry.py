@@ -5,6 +5,7 @@ from typing import Any
 
 from spillway.manager.change import Change
 from spillway.manager.engine_config import EngineConfig
+from spillway.manager.pending_queue import suspended_input
 from spillway.manager.relocation_entry import relocation_entry
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
@@ -19,6 +20,7 @@ def epoch_entry(
 ) -> dict[str, Any]:
     """What the journal says of an epoch, save its times; `placement` if groups have moved."""
     budget = config.budget_of(0)
+    waiting = [_waiting_entry(manifest, processor, config) for processor in range(len(reports))]
     return {
         "sequence": record.sequence,
         "token": record.token,
@@ -40,6 +42,7 @@ def epoch_entry(
         "quotas": {str(processor): rows for processor, rows in change.quotas.items()},
         "lineage": _lineage_entry(manifest, config.limits.lineage_one_in),
         "suspended_groups": manifest.suspended.bit_count(),
+        "waiting_rows": sum(one["waiting_rows"] for one in waiting),
         "processors": [
             {
                 "processor": report.processor,
@@ -55,12 +58,24 @@ def epoch_entry(
                 "busy_seconds": round(report.busy_seconds, 4),
                 "wall_seconds": round(report.wall_seconds, 4),
                 "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},
+                **waiting[report.processor],
                 "group_rows": report.group_rows,
                 "group_bytes": report.group_bytes,
                 "group_results": report.group_results,
             }
             for report in reports
         ],
+    }
+
+
+def _waiting_entry(manifest: Manifest, processor: int, config: EngineConfig) -> dict[str, Any]:
+    """What waits for suspended groups of a processor, and how much may."""
+    waits = suspended_input(manifest, processor).values()
+    budget, limit = config.budget_of(processor), config.rotation_backlog_bytes
+    return {
+        "waiting_rows": sum(rows for rows, _ in waits),
+        "waiting_bytes": sum(size for _, size in waits),
+        "waiting_limit_bytes": budget.backlog_bytes if budget is not None and limit is None else limit,
     }
 
 

@@ -10,7 +10,7 @@ from spillway.state.pending import Pending
 
 def narrowed(queue: Sequence[Pending], groups: GroupSet) -> tuple[Pending, ...]:
     """The part of a queue that is of these groups."""
-    return tuple(replace(entry, groups=entry.groups & groups) for entry in queue if entry.groups & groups)
+    return tuple(entry.only(groups) for entry in queue if entry.groups & groups)
 
 
 def earliest_to_come(manifest: Manifest, suspended: GroupSet) -> int | None:
@@ -20,6 +20,18 @@ def earliest_to_come(manifest: Manifest, suspended: GroupSet) -> int | None:
     entries = (entry for queue in manifest.pending.values() for entry in queue)
     waiting = [e.earliest for e in entries if e.earliest is not None and e.groups & ~suspended]
     return min([manifest.watermark, *waiting])
+
+
+def suspended_input(manifest: Manifest, processor: int) -> dict[int, tuple[int, int]]:
+    """Per suspended group of the processor with rows that could be probed: how many, and their size."""
+    found: dict[int, tuple[int, int]] = {}
+    if manifest.suspended:
+        for entry in manifest.pending.get(processor, ()):
+            if entry.groups & manifest.suspended and entry.has_final(manifest.watermark):
+                for group, rows in entry.only(manifest.suspended).group_rows.items():
+                    before = found.get(group, (0, 0))
+                    found[group] = (before[0] + rows, before[1] + rows * entry.row_bytes)
+    return found
 
 
 def placed_anew(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:

@@ -3,8 +3,12 @@
 A suspended group has its state on disk, in one generation, and its input parked. So it misses nothing: when
 its turn comes, its state is read back and the parked input is probed. That costs a swap and lets results
 wait, but never leaves work for a clean-up, which unbounded input has no end to put it at.
-A swap takes place every `gap` seconds; unless told, as often as the last swap took long, so that about half
-of the time goes to swapping.
+
+A turn takes place every `gap` seconds, on all processors together or on each by its own clock
+(`policy/turns`); unless told, as often as the last swap took long, so that about half of the time goes to it.
+
+What waits is bounded: while more than `backlog_bytes` of input wait on a processor, every epoch begins with a
+turn there, of the groups for which most waits, and whoever brings input holds it back (`is_behind`).
 """
 
 import time
@@ -12,12 +16,14 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budgets
+from spillway.manager.pending_queue import suspended_input
 from spillway.manager.spill import Spill
-from spillway.model.group_set import GroupSet, group_set, members, placed_on, union
+from spillway.model.group_set import GroupSet, group_set, members, placed_on
+from spillway.policy.turns import GROUP, SHARE
 from spillway.state.manifest import Manifest
 
-FILLED = 0.6
-"""How much of the memory for state a turn may fill; the rest is for the input that waited."""
+FILLED = 0.8
+"""How much of the memory for state a turn may fill, waiting input included; the rest is for new input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +47,17 @@ def suspension(spill: Spill) -> Swap:
 class RotationManager:
     budgets: Budgets
     share: float = 0.3
-    """How much of the memory for state one swap exchanges."""
+    """How much of the memory for state one swap exchanges, in turns by share."""
     gap_seconds: float | None = None
+    turns: str = SHARE
+    backlog_bytes: int | None = None
+    """How much input may wait for suspended groups of a processor; None: the budget says."""
     splittable: bool = True
     """Whether a group may be spilled if it is larger than the memory; otherwise it comes back alone."""
     clock: Callable[[], float] = time.monotonic
-    _ended: float = field(default=float("-inf"))
-    """When the last swap was through."""
-    _took: float = 0.0
+    _activated: dict[int, float] = field(default_factory=dict)
+    """Per processor, when its last swap was through, and how long that took."""
+    _took: dict[int, float] = field(default_factory=dict)
     _resumed_at: dict[int, int] = field(default_factory=dict)
 
     def decide(
@@ -60,16 +69,15 @@ class RotationManager:
         forced: bool,
         closing: Container[int] = (),
     ) -> tuple[list[Swap], list[Spill]]:
-        """The swaps that the next epoch begins with, and the victims that have to be spilled all the same.
+        """The swaps that the next epoch begins with, and what has to be spilled all the same.
 
         Only a group that is larger than the memory for state is spilled: it cannot be in memory as a whole.
         Where the operator needs its groups whole, not even that one is.
         No group's turn comes on processors that are `closing`: their groups are about to leave.
         """
-        gap = self._took if self.gap_seconds is None else self.gap_seconds
-        due = forced or self.clock() - self._ended >= gap
         swaps, spills = [], []
         for processor in sorted(set(manifest.placement)):
+            mine = placed_on(manifest.placement, processor)
             out: list[int] = []
             reasons = []
             for victim in (one for one in victims if one.processor == processor):
@@ -77,30 +85,63 @@ class RotationManager:
                 out += [group for group in members(victim.groups) if not large >> group & 1]
                 reasons.append(victim.reason)
                 if large:
-                    size = sum(manifest.groups[group].bytes for group in members(large))
+                    size = _bytes(manifest, members(large))
                     spills.append(Spill(processor, large, size, victim.resident_bytes, victim.reason))
-            turns = due and processor not in closing
-            back = self._exchange(manifest, processor, out, resident.get(processor, 0)) if turns else []
+            never = self._larger_than_memory(manifest, processor, manifest.suspended & mine)
+            if never:  # its rows are on disk already: a generation that has ended
+                reason = "larger than memory"
+                spills.append(Spill(processor, never, _bytes(manifest, members(never)), 0, reason))
+                swaps.append(Swap(processor, 0, never, 0, 0, reason))
+            behind = self.waiting_bytes(manifest, processor) > self.backlog_limit(processor)
+            due = (forced or behind or self._gap_is_over(processor)) and processor not in closing
+            candidates = manifest.suspended & mine & ~never
+            back: list[int] = []
+            if due:
+                memory = resident.get(processor, 0)
+                back = self._exchange(manifest, processor, candidates, out, memory, behind=behind)
             if out or back:
-                sizes = [sum(manifest.groups[group].bytes for group in of) for of in (out, back)]
-                reason = "; ".join([*reasons, *self._turn(manifest, processor, back)])
-                swaps.append(Swap(processor, group_set(out), group_set(back), sizes[0], sizes[1], reason))
+                reason = "; ".join([*reasons, *self._turn(manifest, processor, back, behind=behind)])
+                sizes = _bytes(manifest, out), _bytes(manifest, back)
+                swaps.append(Swap(processor, group_set(out), group_set(back), *sizes, reason))
         return swaps, spills
 
-    def observe(self, epoch: int, swaps: Iterable[Swap], seconds: float) -> None:
-        """Take in that an epoch began with these swaps, and what they took."""
-        resumed = union(swap.resumed for swap in swaps)
-        for group in members(resumed):
-            self._resumed_at[group] = epoch
-        if resumed:
-            self._took = seconds
-            self._ended = self.clock()
+    def observe(self, epoch: int, swaps: Iterable[Swap], seconds: Mapping[int, float]) -> None:
+        """Take in that an epoch began with these swaps, and what they took on each processor."""
+        for swap in swaps:
+            for group in members(swap.resumed):
+                self._resumed_at[group] = epoch
+            if swap.resumed_bytes:
+                self._took[swap.processor] = seconds.get(swap.processor, 0.0)
+                self._activated[swap.processor] = self.clock()
 
-    def _turn(self, manifest: Manifest, processor: int, back: Sequence[int]) -> list[str]:
+    def is_behind(self, manifest: Manifest) -> bool:
+        """Whether more waits somewhere than may, so that new input should wait until it is less."""
+        processors = sorted(set(manifest.placement)) if manifest.suspended else ()
+        return any(self.waiting_bytes(manifest, one) > self.backlog_limit(one) for one in processors)
+
+    def backlog_limit(self, processor: int) -> int:
+        given = self.backlog_bytes
+        return self.budgets.of(processor).backlog_bytes if given is None else given
+
+    def waiting_bytes(self, manifest: Manifest, processor: int) -> int:
+        """What waits for suspended groups of the processor and could be probed."""
+        return sum(size for _, size in suspended_input(manifest, processor).values())
+
+    def _gap_is_over(self, processor: int) -> bool:
+        clocks = {processor} & set(self._activated) if self.turns == GROUP else self._activated
+        ended = max((self._activated[one] for one in clocks), default=float("-inf"))
+        took = max((self._took[one] for one in clocks), default=0.0)
+        return self.clock() - ended >= (took if self.gap_seconds is None else self.gap_seconds)
+
+    def _turn(
+        self, manifest: Manifest, processor: int, back: Sequence[int], *, behind: bool
+    ) -> Iterable[str]:
         """What the journal says of groups that come back."""
         limit = self.budgets.of(processor).state_bytes
-        large = any(manifest.groups[group].bytes > limit for group in back)
-        return ["turn of a group larger than memory"] if large else ["turn"] if back else []
+        if any(manifest.groups[group].bytes > limit for group in back):
+            yield "turn of a group larger than memory"
+        elif back:
+            yield "turn, too much waits" if behind else "turn"
 
     def _larger_than_memory(self, manifest: Manifest, processor: int, groups: GroupSet) -> GroupSet:
         if not self.splittable:
@@ -108,32 +149,52 @@ class RotationManager:
         limit = self.budgets.of(processor).state_bytes
         return group_set(group for group in members(groups) if manifest.groups[group].bytes > limit)
 
-    def _exchange(self, manifest: Manifest, processor: int, out: list[int], resident: int) -> list[int]:
+    def _exchange(
+        self,
+        manifest: Manifest,
+        processor: int,
+        candidates: GroupSet,
+        out: list[int],
+        resident: int,
+        *,
+        behind: bool,
+    ) -> list[int]:
         """Groups whose turn has come; `out` is extended by those that make room for them."""
         groups, waiting = manifest.groups, manifest.waiting_groups
-        mine = placed_on(manifest.placement, processor)
-        order = sorted(
-            members(manifest.suspended & waiting & mine), key=lambda g: (groups[g].active_epoch, g)
-        )
-        inside = group_set(g for g, state in groups.items() if state.rows) & mine & ~manifest.suspended
+        input_ = suspended_input(manifest, processor)
+        inside = group_set(g for g, state in groups.items() if state.rows) & ~manifest.suspended
+        inside &= placed_on(manifest.placement, processor)
         stay = inside & (waiting | manifest.unfinished_groups) & ~group_set(out)
         leave = sorted(
             members(inside & ~stay & ~group_set(out)), key=lambda g: (self._resumed_at.get(g, -1), g)
         )
         state_bytes = self.budgets.of(processor).state_bytes
-        room = int(state_bytes * FILLED) - resident + sum(groups[group].bytes for group in out)
+        # Images take whole pages, so more than their rows.
+        scale = max(1.0, resident / max(1, _bytes(manifest, members(inside))))
+        room = state_bytes * FILLED - resident + scale * _bytes(manifest, out)
+
+        def urgency(group: int) -> tuple[float, int, int]:
+            """The groups first that waited longest; while too much waits, those for which much waits too."""
+            age = manifest.sequence + 1 - groups[group].active_epoch
+            return (-input_[group][1] * age if behind else 0.0, groups[group].active_epoch, group)
+
         back: list[int] = []
         taken = 0  # bytes
-        for group in order:
+        for group in sorted(members(candidates & group_set(input_)), key=urgency):
             size = groups[group].bytes
-            if back and taken + size > state_bytes * self.share:
+            if back and (self.turns == GROUP or taken + size > state_bytes * self.share):
                 break
-            while room < size and leave:
-                room += groups[leave[0]].bytes
+            needed = scale * (size + input_[group][1])
+            while room < needed and leave:
+                room += scale * groups[leave[0]].bytes
                 out.append(leave.pop(0))
-            if room < size and (back or stay):  # alone in memory, a group may come whatever its size
+            if room < needed and (back or stay):  # alone in memory, a group may come whatever its size
                 break
             back.append(group)
             taken += size
-            room -= size
+            room -= needed
         return back
+
+
+def _bytes(manifest: Manifest, groups: Iterable[int]) -> int:
+    return sum(manifest.groups[group].bytes for group in groups)

@@ -206,6 +206,8 @@ class Session:
                     relocation=RelocationLimits(restart_epochs=config.restart_epochs),
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,
+                    rotation_turns=config.rotation_turns,
+                    rotation_backlog_bytes=config.rotation_backlog_bytes,
                     adapt=config.adapt,
                     policy=policy_settings(config, [one.source for one in plan.inputs], sources),
                     distribution=config.distribution,

@@ -291,15 +291,15 @@ class Attempt(Generic[OperatorT]):
         if not orders.suspended:
             return None
         inputs = range(len(self.operator.inputs))
-        writers = [self._pending_writer("held", number, orders.suspended) for number in inputs]
+        writers = [self._pending_writer("held", number) for number in inputs]
         return Held(orders.suspended, self.operator.groups, writers)
 
-    def _pending_writer(self, label: str, number: int, groups: GroupSet | None = None) -> PendingWriter:
+    def _pending_writer(self, label: str, number: int) -> PendingWriter:
         return PendingWriter(
             self.storage,
             "pending/" + self._name(label),
             number,
-            self.orders.groups & ~self.orders.suspended if groups is None else groups,
+            self.operator.groups,
             self.orders.limits.pending_bytes,
             self.operator.waiting_time,
         )

@@ -11,7 +11,7 @@ from spillway.errors import CheckpointError, StateError
 from spillway.state.checksum import crc32
 from spillway.state.storage import Storage
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def encode_document(body: dict[str, Any]) -> bytes:

@@ -17,7 +17,7 @@ from spillway.model.group_set import GroupSet
 from spillway.state.group import Int64Array, flags, group_of
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Operator, WireInput
 from spillway.state.orders import Limits
-from spillway.state.pending import Pending, PendingWriter, read_pending
+from spillway.state.pending import Pending, PendingWriter, group_counts, read_pending
 from spillway.state.segment import Segment, concat, rows_only, sorted_segment, take
 from spillway.state.storage import Storage
 from spillway.state.utc import in_utc
@@ -25,9 +25,8 @@ from spillway.state.utc import in_utc
 Deltas = list[Segment | None]
 """Rows per input in hash order; None where there are none."""
 
-PENDING_EXPANSION = 4
-"""Pending files are compressed; a row is assumed to take up to this many times its share of the file."""
-
+READING_COPIES = 4
+"""While a pending row is taken in it is in the decoded file, among the rows taken, gathered and sorted."""
 
 _NO_ROWS = Segment(np.zeros(0, dtype=np.int64), rows_only(0))
 
@@ -86,19 +85,20 @@ class Intake:
     def _drain(self, room: "_Room", parts: list[list[Segment]]) -> None:
         while self._queue:
             entry = self._queue[0]
-            limit = room.fitting(entry.rows_left, entry.bytes * PENDING_EXPANSION // entry.rows)
+            limit = room.fitting(entry.rows_left, entry.row_bytes * READING_COPIES)
             if not limit:
                 return
             rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
-            if segment.nbytes > room.bytes:  # compressed by more than was assumed
-                limit = room.fitting(rows, -(-segment.nbytes // rows))
+            if segment.nbytes > room.bytes:  # larger rows than those of the file are on average
+                limit = room.fitting(segment.rows, -(-segment.nbytes // segment.rows))
                 if not limit:
                     return
                 rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
             parts[entry.input].append(segment)
-            room.take(rows, segment.nbytes)
-            if rows < entry.rows_left:
-                self._queue[0] = entry.after(rows)
+            room.take(segment.rows, segment.nbytes)
+            if rows < entry.unread_rows:
+                left = entry.after(rows, group_counts(segment, self._operator.groups))
+                self._queue[:1] = [left] if left.groups else []
                 return
             self._queue.pop(0)
 

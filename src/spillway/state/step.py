@@ -18,11 +18,10 @@ from spillway.state.allocator import bound_allocator, give_back
 from spillway.state.attempt import Attempt, Clock, Place
 from spillway.state.cleanup import CleanupStep
 from spillway.state.exchange import Outlet
-from spillway.state.group import present
 from spillway.state.intake import Deltas, Intake
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import NO_BOUND, Orders, Report
-from spillway.state.pending import Pending, consume, read_pending
+from spillway.state.pending import Pending, read_pending
 from spillway.state.production import Production
 from spillway.state.segment import Segment, merge
 from spillway.state.tree_operator import TreeOperator
@@ -146,7 +145,7 @@ class _JoinStep(Attempt[JoinOperator]):
             if done < row.rows:
                 return (replace(head, emitted=emitted), *queue[1:])
             self._finish(head.input, row)
-            queue = consume(queue, 1)
+            queue = queue[1:]
         return queue
 
     def _join(self, deltas: Deltas) -> list[Pending]:
@@ -178,7 +177,7 @@ class _JoinStep(Attempt[JoinOperator]):
 
     def _park(self, number: int, rest: Segment, emitted: int, others: list[Segment | None]) -> list[Pending]:
         stopped = _slice(rest, 0, 1)
-        head = self._pending_writer("head", number, present(stopped.hashes, self.operator.groups))
+        head = self._pending_writer("head", number)
         head.write(stopped)
         parked = [replace(pending, emitted=emitted) for pending in head.close()]
         for offset, delta in enumerate([_slice(rest, 1, rest.rows), *others]):

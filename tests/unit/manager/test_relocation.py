@@ -248,7 +248,7 @@ def report(processor: int, rows: dict[int, int], busy: float, resident: int) -> 
 
 def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     groups = {0: GroupState(rows=5, bytes=500, results=7, born_epoch=3), 1: GroupState((2,), 1, 50, 0, 9)}
-    pending = {1: (Pending("p", 0, 10, 100, 0, 0b10, skip=5, emitted=3),)}
+    pending = {1: (Pending("p", 0, 10, 100, 0, 500, 0b10, (5,), skip=5, emitted=3),)}
     manifest = Manifest(9, 0, (0, 1, 1), groups=groups, pending=pending, suspended=0b1)
     statistics = PlacementStatistics()
     for _ in range(2):
@@ -258,7 +258,7 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     assert (made.now_seconds, made.epoch, made.collected_seconds) == (77.0, 10, 4.0)
     first, second = made.processors
     assert (first.resident_bytes, first.utilisation, first.state_limit_bytes) == (900, 1.0, 30 * MB)
-    assert (second.resident_bytes, second.pending_rows, second.pending_bytes) == (50, 5, 50)
+    assert (second.resident_bytes, second.pending_rows, second.pending_bytes) == (50, 5, 250)
     assert [g.sampled_rows for g in made.groups] == [8, 4, 0]
     assert [g.movable for g in made.groups] == [True, False, True]
     assert [g.suspended for g in made.groups] == [True, False, False]

@@ -44,7 +44,7 @@ def store_files(storage: Storage, manifest: Manifest) -> None:
 
 
 def test_a_record_and_a_manifest_survive_storage() -> None:
-    waiting = (Pending("pending/x", 1, 9, 100, 7, 0b10, skip=3, emitted=4),)
+    waiting = (Pending("pending/x", 1, 9, 100, 7, 450, 0b10, (6,), skip=3, emitted=4),)
     one = record(0, pending={2: waiting}, placement=(1, 1, 2), replaced=(("runs/0", 0b1),))
     assert EpochRecord.from_json(one.to_json()) == one
     manifest = Manifest(-1, NO_BATCH, PLACEMENT).apply(record(0)).apply(record(1, pending={2: waiting}))
@@ -213,8 +213,8 @@ def test_a_checkpoint_of_an_older_format_is_refused(tmp_path: Path) -> None:
     log = ManifestLog(storage)
     log.commit(Manifest(-1, NO_BATCH, PLACEMENT), record(0))
     file = tmp_path / "manifest" / f"{0:012d}.json"
-    file.write_bytes(file.read_bytes().replace(b'"spillway": 2', b'"spillway": 1'))
+    file.write_bytes(file.read_bytes().replace(b'"spillway": 3', b'"spillway": 2'))
     with pytest.raises(
-        CheckpointError, match=r"has format version 1, this Spillway reads 2; use the version"
+        CheckpointError, match=r"has format version 2, this Spillway reads 3; use the version"
     ):
         log.load(PLACEMENT)

@@ -18,7 +18,8 @@ def run(name: str, *, live: int = 0, spilled: int = 0, rows: int = 1, epoch: int
 
 
 def waiting(groups: int, *, emitted: int = 0, earliest: int | None = None) -> Pending:
-    return Pending("pending/x", 1, 9, 90, 7, groups, skip=2, emitted=emitted, earliest=earliest)
+    counts = (7,) * groups.bit_count()
+    return Pending("pending/x", 1, 9, 90, 7, 900, groups, counts, skip=2, emitted=emitted, earliest=earliest)
 
 
 def after(manifest: Manifest, **changes: object) -> Manifest:

@@ -13,7 +13,7 @@ from spillway.errors import StateError
 from spillway.model.group_set import all_groups, group_set
 from spillway.state.group import group_of, present
 from spillway.state.memory_tier import MemoryTier
-from spillway.state.pending import Pending, PendingWriter, consume, read_pending
+from spillway.state.pending import Pending, PendingWriter, group_counts, read_pending
 from spillway.state.run import Position, Run, decode, read_run, write_run
 from spillway.state.segment import Segment, rows_only, sorted_segment
 from spillway.state.storage import Storage
@@ -140,7 +140,7 @@ def test_pending_rows_are_consumed_once_by_each_owner(
 ) -> None:
     """Two owners share a file by groups: together they read every row once, in the order of writing."""
     storage = Storage(str(tmp_path_factory.mktemp("pending")))
-    writer = PendingWriter(storage, "pending/x", 2, all_groups(GROUPS), 1 << 20)
+    writer = PendingWriter(storage, "pending/x", 2, GROUPS, 1 << 20)
     parts = [segment(hashes[:3]), segment(hashes[3:])] if len(hashes) > 3 else [segment(hashes)]
     for part in parts:
         writer.write(part)
@@ -148,23 +148,25 @@ def test_pending_rows_are_consumed_once_by_each_owner(
     order = [one for part in parts for one in part.hashes.tolist()]
     owners = (group_set(mine), all_groups(GROUPS) & ~group_set(mine))
     for groups in owners:
-        queue: tuple[Pending, ...] = tuple(
-            Pending.from_json(Pending(p.name, p.input, p.rows, p.bytes, p.crc32, groups).to_json())
-            for p in written
-        )
-        got: list[int] = []
-        while queue:
-            assert queue[0].input == 2
-            consumed, rows = read_pending(storage, queue[0], GROUPS, limit)
-            assert 0 < consumed <= limit
-            got += rows.hashes.tolist()
-            queue = consume(queue, consumed)
         owned = group_of(np.array(order, dtype=np.int64), GROUPS)
-        assert got == [one for one, group in zip(order, owned, strict=True) if groups >> int(group) & 1]
+        wanted = [one for one, group in zip(order, owned, strict=True) if groups >> int(group) & 1]
+        got: list[int] = []
+        for entry in written:
+            left = Pending.from_json(entry.only(groups).to_json())
+            assert left.rows_left == len(wanted)
+            while left.groups:
+                assert left.input == 2
+                looked_at, rows = read_pending(storage, left, GROUPS, limit)
+                assert 0 < rows.rows <= limit
+                got += rows.hashes.tolist()
+                left = left.after(looked_at, group_counts(rows, GROUPS))
+                assert left.rows_left == len(wanted) - len(got)
+                assert left.bytes_left == left.rows_left * entry.row_bytes
+        assert got == wanted
 
 
 def test_pending_files_are_of_bounded_size(tmp_path: Path) -> None:
-    writer = PendingWriter(Storage(str(tmp_path)), "pending/x", 0, all_groups(GROUPS), 2_000)
+    writer = PendingWriter(Storage(str(tmp_path)), "pending/x", 0, GROUPS, 2_000)
     for _ in range(20):
         writer.write(spread(20))
     written = writer.close()
@@ -174,10 +176,9 @@ def test_pending_files_are_of_bounded_size(tmp_path: Path) -> None:
     assert PendingWriter(Storage(str(tmp_path)), "pending/y", 0, 1, 2_000).close() == []
 
 
-def test_consuming_forgets_the_results_of_a_row_that_is_done() -> None:
-    queue = (Pending("a", 0, 5, 1, 1, 1, skip=2, emitted=9), Pending("b", 1, 4, 1, 1, 1))
-    assert consume(queue, 0) == queue
-    assert consume(queue, 1) == (Pending("a", 0, 5, 1, 1, 1, skip=3), queue[1])
-    assert consume(queue, 3) == (queue[1],)
-    assert consume(queue, 5) == (Pending("b", 1, 4, 1, 1, 1, skip=2),)
-    assert consume(queue, 7) == ()
+def test_a_reference_forgets_the_results_of_a_row_that_is_done_and_groups_that_have_no_row_left() -> None:
+    entry = Pending("a", 0, 9, 1, 1, 90, 0b1101, (2, 1, 3), skip=2, emitted=9)
+    left = entry.after(4, {0: 2, 3: 1})
+    assert (left.groups, left.counts, left.skip, left.emitted) == (0b1100, (1, 2), 6, 0)
+    assert (entry.rows_left, left.rows_left, left.bytes_left) == (6, 3, 30)
+    assert entry.only(0b1010).group_rows == {3: 3}

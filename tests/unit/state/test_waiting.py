@@ -17,7 +17,7 @@ from spillway.state.run import EventTimes, Position, Run
 from spillway.state.segment import Segment
 from spillway.state.storage import Storage
 
-ENTRY = Pending("p", 0, 3, 100, 7, 0b11, earliest=50)
+ENTRY = Pending("p", 0, 3, 100, 7, 60, 0b11, (1, 2), earliest=50)
 
 
 @pytest.mark.parametrize("entry", [ENTRY, replace(ENTRY, earliest=None), replace(ENTRY, earliest=-5)])
@@ -34,7 +34,7 @@ def test_rows_wait_until_the_watermark_has_passed_them() -> None:
 
 
 def test_nothing_expires_that_a_waiting_row_may_reach() -> None:
-    late = replace(ENTRY, earliest=20, groups=0b100)
+    late = replace(ENTRY, earliest=20, groups=0b100, counts=(3,))
     manifest = Manifest(0, 0, (0, 0, 0), pending={0: (ENTRY, late)}, watermark=60)
     assert earliest_to_come(manifest, 0) == 20
     assert earliest_to_come(manifest, 0b100) == 50
@@ -66,7 +66,7 @@ def rows(groups: list[int], times: list[int]) -> Segment:
 
 def test_beyond_the_room_of_a_round_whole_groups_are_parked(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
-    others = PendingWriter(storage, "pending/x", 0, 0b1111, 1 << 20, time=0)
+    others = PendingWriter(storage, "pending/x", 0, 4, 1 << 20, time=0)
     final = FinalRows(4, 3, 1 << 40, others)
     final.add(rows([3, 1, 1], [9, 1, 2]))
     final.add(rows([1, 2, 3], [3, 4, 5]))
