@@ -9,6 +9,13 @@ import pytest
 from history import Check, History, told
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """To shrink a history takes minutes, and without it there would be none to paste."""
+    for item in items:
+        if item.get_closest_marker("histories") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.fixture(scope="session")
 def play(quick_directory: Callable[[], Path]) -> Iterator[Callable[[Check, History], None]]:
     played = 0

@@ -2,8 +2,8 @@
 
 A history is a dictionary of plain values. `drawn` draws the part that does not depend on the operator: limits
 that bind, merges that take only some runs, budgets, spills, forced spills, turns, moves, other numbers of
-processors, clean-ups, restarts and lost memory. A `Player` goes through it. If the answer is wrong, `told` adds
-the history to the error, as a test that can be pasted.
+processors, clean-ups, restarts and lost memory. A `Player` goes through it. If the answer is wrong, `told`
+adds the history to the error, as a test that can be pasted.
 """
 
 import shutil
@@ -25,16 +25,16 @@ from spillway.manager.engine import Cleaning, Engine
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.manager.relocation import RelocationLimits
-from spillway.model.group_set import all_groups, group_set, members, union
-from spillway.policy.placement import ForcedSpill, PlacementPolicy, PlacementSnapshot, Suggestions
-from spillway.policy.placement.stay import StayParameters
+from spillway.model.group_set import all_groups, members, union
+from spillway.policy.turns import TURNS
 from spillway.state.compaction import CompactionLimits
 from spillway.state.manifest import Manifest
 from spillway.state.memory_tier import MemoryTier
 from spillway.state.orders import Limits, Orders, Report
 from spillway.state.step import StatefulOperator
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps
+from spillway.state.tree_operator import TreeOperator
+from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps, scripted_pushes
 
 History = dict[str, Any]
 Check = Callable[[History, Path], None]
@@ -80,6 +80,9 @@ def drawn(
         ),
         "memory": memory,
         "rotation": draw(st.lists(st.booleans(), min_size=1, max_size=3)) if memory else [False],
+        "gap": draw(st.sampled_from([0.0, 3600.0])),
+        "turns": draw(st.sampled_from(TURNS)),
+        "backlog": draw(st.sampled_from([0, 300, 1 << 30, None])),
         "spills": draw(st.one_of(script, st.none())) if memory else draw(script),
         "swaps": draw(st.one_of(st.none(), script)),
         "forced": draw(st.one_of(st.just([]), script)),
@@ -91,6 +94,7 @@ def drawn(
         "batch_rows": draw(st.sampled_from([None, 1, 3])),
         "forget": draw(st.booleans()),
         "drain": draw(st.booleans()),
+        "lost": draw(st.lists(st.sampled_from([0, 0, 1, 2, 5]), max_size=12)),
     }
 
 
@@ -124,9 +128,13 @@ class Player:
         self.sink = ListSink(str(directory / "staging"))
         self.limits = replace(history["limits"], results=max(history["limits"].results, results // 100))
         self.engine: Engine
-        self._batch_id = 0
+        self._batch_id = self._probed = 0
         self._spills = None if history["spills"] is None else ScriptedSpills(list(history["spills"]))
-        self._swaps = None if history["swaps"] is None else ScriptedSwaps(list(history["swaps"]))
+        self._swaps = None
+        if history["swaps"] is not None:
+            splittable = operator.waiting_time is None
+            self._swaps = ScriptedSwaps(list(history["swaps"]), splittable=splittable)
+        self._lost = list(history["lost"])
         self._forced = list(history["forced"])
         self._requests = list(history["requests"])
         self._cleanups = list(history["cleanups"])
@@ -138,7 +146,7 @@ class Player:
     ) -> None:
         """Take in the batches, then produce all that is left; `after` is called with the number of each."""
         with (
-            mock.patch("spillway.manager.budget.MINIMUM_BYTES", 1),
+            mock.patch.object(Budget, "__post_init__", lambda budget: None),  # any size will do
             mock.patch("spillway.manager.cleanup.PIECES", 1 << 40),
             mock.patch("spillway.manager.cleanup.PIECE_BYTES", self.history["piece_bytes"]),
         ):
@@ -161,7 +169,9 @@ class Player:
             compaction=history["merging"],
             budget=None if history["memory"] is None else Budget(history["memory"]),
             rotation=history["rotation"][life % len(history["rotation"])],
-            rotation_gap_seconds=0,
+            rotation_gap_seconds=history["gap"],
+            rotation_turns=history["turns"],
+            rotation_backlog_bytes=history["backlog"],
             adapt=history["adapt"],
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
@@ -176,58 +186,58 @@ class Player:
         if self._swaps is not None:
             controller.rotation = self._swaps  # type: ignore[assignment]
         if history["forced"]:
-            controller.relocation.policy = PlacementPolicy("scripted", StayParameters(), self._forced_spills)
-
-    def _forced_spills(self, snapshot: PlacementSnapshot, _: object) -> Suggestions:
-        chosen = self._forced.pop() if self._forced else 0
-        there = [one for one in snapshot.groups if chosen >> one.group & 1 and one.resident_bytes]
-        of_processor = [
-            (processor.processor, [one for one in there if one.processor == processor.processor])
-            for processor in snapshot.processors
-        ]
-        return Suggestions(
-            spills=tuple(
-                ForcedSpill(number, group_set(one.group for one in of), 1, "scripted")
-                for number, of in of_processor
-                if of
-            )
-        )
+            controller.relocation.policy = scripted_pushes(self._forced)
 
     def _take(self, batch: pa.RecordBatch | None) -> None:
         engine = self.engine
         while engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(self.operator), Cleaning.BEGUN)
+            self._clean(Cleaning.BEGUN)
         self._ask()
-        cluster = WatchedCluster(self.operator, batch, self.history["batch_rows"])
-        engine.run_epoch(cluster, self._batch_id)
+        self._epoch(batch, self._batch_id)
         assert engine.has_taken(self._batch_id)
         self._batch_id += 1
         if self.history["forget"]:
             shutil.rmtree(self.directory / "tier", ignore_errors=True)
         for _ in range(self._cleanups.pop() if self._cleanups else 0):
             if engine.has_lagging:
-                engine.run_cleanup_epoch(LocalCluster(self.operator), Cleaning.LAGGING)
+                self._clean(Cleaning.LAGGING)
             elif engine.has_room:
-                engine.run_cleanup_epoch(LocalCluster(self.operator), Cleaning.FITTING)
+                self._clean(Cleaning.FITTING)
             elif engine.has_cleanup:
-                engine.run_cleanup_epoch(LocalCluster(self.operator))
-        while self.history["drain"] and engine.has_pending and not engine.has_begun_cleanup:
+                self._clean(Cleaning.ALL)
+        while self.history["drain"] and engine.has_backlog and not engine.has_begun_cleanup:
             self._ask()
-            engine.run_epoch(WatchedCluster(self.operator), None)
+            self._epoch(None, None)
 
     def _finish(self) -> None:
         engine = self.engine
-        for _ in range(MOST_EPOCHS):
+        while True:
             if engine.has_begun_cleanup:
-                engine.run_cleanup_epoch(LocalCluster(self.operator), Cleaning.BEGUN)
+                self._clean(Cleaning.BEGUN)
             elif engine.has_pending or engine.has_held:
                 self._ask()
-                engine.run_epoch(WatchedCluster(self.operator), None, ending=True)
+                self._epoch(None, None, ending=True)
             elif engine.has_cleanup:
-                engine.run_cleanup_epoch(LocalCluster(self.operator))
+                self._clean(Cleaning.ALL)
             else:
-                return
-        raise AssertionError(f"the history does not end in {MOST_EPOCHS} epochs")
+                break
+        assert engine.manifest.pending_rows == 0
+
+    def _epoch(self, batch: pa.RecordBatch | None, batch_id: int | None, *, ending: bool = False) -> None:
+        entry = self.engine.run_epoch(self._cluster(batch), batch_id, ending=ending)
+        assert entry["sequence"] < MOST_EPOCHS, "the history does not come to an end"
+        self._probed += sum(one["probed_rows"] for one in entry["processors"])
+        counters = self.engine.manifest.counters
+        if not isinstance(self.operator, TreeOperator):  # results of lower joins wait, too
+            assert entry["pending_rows"] == counters.input_rows - counters.late_rows - self._probed
+
+    def _clean(self, cleaning: Cleaning) -> None:
+        entry = self.engine.run_cleanup_epoch(self._cluster(), cleaning)
+        assert entry["sequence"] < MOST_EPOCHS, "the clean-up does not come to an end"
+
+    def _cluster(self, batch: pa.RecordBatch | None = None) -> LocalCluster:
+        lost = self._lost.pop() if self._lost else 0
+        return WatchedCluster(self.operator, batch, self.history["batch_rows"], lost)
 
     def _ask(self) -> None:
         """What users ask for between epochs: moves of groups, another number of processors."""
