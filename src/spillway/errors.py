@@ -29,6 +29,10 @@ class SourceError(SpillwayError):
     """An input cannot be read: missing path, schema that does not match, unknown format."""
 
 
+class IncarnationError(SpillwayError):
+    """A maintained view and a source do not fit: a table was recreated, or an older copy restored."""
+
+
 class SinkError(SpillwayError):
     """Results cannot be written: a sink of another query, a type the format has no room for."""
 

@@ -168,7 +168,8 @@ class Interfering:
     def __init__(self, server: Server, writer: Writer, tables: list[str], chance: random.Random) -> None:
         self.inner, self.writer, self.tables, self.chance = server, writer, tables, chance
         self.columns, self.install, self.resume = server.columns, server.install, server.resume
-        self.forget, self.confirm, self.close = server.forget, server.confirm, server.close
+        self.forget, self.announce = server.forget, server.announce
+        self.confirm, self.close = server.confirm, server.close
         self.at_cut: dict[str, list[Row]] = {}
         self.calm = False
 

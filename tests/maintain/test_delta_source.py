@@ -81,7 +81,7 @@ def test_every_strategy_over_versions(tmp_path: Path) -> None:
         state = store.state()
         assert state is not None
         stored = Counter({tuple(row.values())[:-1]: row["weight"] for row in store.rows().to_pylist()})
-        assert stored == expected(tmp_path, json.loads(state.vectors["lake"])), strategy
+        assert stored == expected(tmp_path, json.loads(state.vectors["lake"])["at"]), strategy
     assert manager.verify() == 0
     manager.close()
     store.close()

@@ -59,6 +59,7 @@ def test_an_answer_that_waits_for_a_truncate_knows_of_it(dsn: str, what: str) ->
         server = PostgresServer(dsn)
         server.install(["pair"], "reader")
         vector = server.load([PAIR]).vector
+        server.announce(["pair"], "reader", None, vector)
         writer.execute("TRUNCATE pair")
         states: list[int] = []
 

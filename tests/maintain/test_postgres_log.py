@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from spillway.errors import SourceError
+from spillway.errors import IncarnationError, SourceError
 from spillway.maintain.sources.postgres import PostgresServer
 from spillway.maintain.sources.server import Relation
 from spillway.maintain.unify import KeySet
@@ -49,6 +49,14 @@ def server(dsn: str, writer: psycopg.Connection[Any]) -> Iterator[PostgresServer
     one.close()
 
 
+def loaded(server: PostgresServer, reader: str = "reader") -> str:
+    """The vector of a load that is committed."""
+    vector = server.load([TABLE]).vector
+    server.announce(["Odd Name"], reader, None, vector)
+    server.confirm(["Odd Name"], reader, vector)
+    return vector
+
+
 def bag(delta: pa.Table) -> Counter[tuple[Any, ...]]:
     counts: Counter[tuple[Any, ...]] = Counter()
     for *row, weight in zip(*(column.to_pylist() for column in delta.columns), strict=True):
@@ -57,7 +65,7 @@ def bag(delta: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 def test_every_kind_of_change(server: PostgresServer, writer: psycopg.Connection[Any]) -> None:
-    start = server.load([TABLE]).vector
+    start = loaded(server)
     long = "x" * 5 + uuid4().hex * 3000  # stored apart from its row
     writer.execute("""ALTER TABLE "Odd Name" ALTER c SET STORAGE EXTERNAL""")
     writer.execute("""INSERT INTO "Odd Name" VALUES (3, 0, '-0', 'tab\t"quote"'), (4, 0, 'Infinity', '')""")
@@ -83,7 +91,7 @@ def test_every_kind_of_change(server: PostgresServer, writer: psycopg.Connection
 
 
 def test_rows_that_truncate_takes(server: PostgresServer, writer: psycopg.Connection[Any]) -> None:
-    start = server.load([TABLE]).vector
+    start = loaded(server)
     with writer.transaction():
         writer.execute("""INSERT INTO "Odd Name" (a) VALUES (3)""")
         writer.execute("""TRUNCATE "Odd Name" """)
@@ -94,6 +102,7 @@ def test_rows_that_truncate_takes(server: PostgresServer, writer: psycopg.Connec
     answer = server.ask(TABLE, [keys], start)
     assert answer.rows[0].num_rows == 1
     assert bag(answer.later) == bag(cut.deltas[0])
+    server.announce(["Odd Name"], "reader", start, cut.vector)
     writer.execute("""TRUNCATE "Odd Name" """)
     assert bag(server.changes([TABLE], cut.vector).deltas[0]) == Counter({(None, 4, None): -1})
 
@@ -103,7 +112,7 @@ def test_commits_that_become_visible_in_another_order(
     dsn: str, server: PostgresServer, writer: psycopg.Connection[Any]
 ) -> None:
     """A commit that waits for a standby is in the log before others that are visible at once."""
-    start = server.load([TABLE]).vector
+    start = loaded(server)
 
     def commit_slowly() -> None:
         with psycopg.connect(dsn) as connection:
@@ -124,6 +133,7 @@ def test_commits_that_become_visible_in_another_order(
         writer.execute("""INSERT INTO "Odd Name" (a) VALUES (200)""")
         cut = server.changes([TABLE], start)
         assert bag(cut.deltas[0]) == Counter({(None, 200, None): 1}), "the earlier commit is not visible"
+        server.announce(["Odd Name"], "reader", start, cut.vector)
         server.confirm(["Odd Name"], "reader", cut.vector)
         again = server.changes([TABLE], cut.vector)
         assert not again.deltas[0].num_rows
@@ -140,7 +150,7 @@ def test_the_slot_moves_when_the_reader_has_committed(
     dsn: str, server: PostgresServer, writer: psycopg.Connection[Any]
 ) -> None:
     place = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE database = current_database()"
-    start = server.load([TABLE]).vector
+    start = loaded(server)
     writer.execute("""INSERT INTO "Odd Name" (a) VALUES (3)""")
     first = writer.execute(place).fetchone()
     cut = server.changes([TABLE], start)
@@ -148,6 +158,7 @@ def test_the_slot_moves_when_the_reader_has_committed(
     other = PostgresServer(dsn)  # a manager that was killed before it confirmed goes on
     server.close()
     other.resume(["Odd Name"], "reader")
+    other.announce(["Odd Name"], "reader", start, cut.vector)
     assert other.feed == "logical"
     assert bag(other.changes([TABLE], start).deltas[0]) == bag(cut.deltas[0])
     assert not other.changes([TABLE], cut.vector).deltas[0].num_rows, "it was given twice, and counts once"
@@ -155,6 +166,7 @@ def test_the_slot_moves_when_the_reader_has_committed(
     later = other.changes([TABLE], cut.vector)
     assert bag(later.deltas[0]) == Counter({(None, 4, None): 1})
     before = writer.execute(place).fetchone()
+    other.announce(["Odd Name"], "reader", cut.vector, later.vector)
     other.confirm(["Odd Name"], "reader", later.vector)
     assert writer.execute(place).fetchone() != before
     moved = writer.execute(place).fetchone()
@@ -168,7 +180,7 @@ def test_the_slot_moves_when_the_reader_has_committed(
 def test_forgetting_leaves_nothing_behind(dsn: str, writer: psycopg.Connection[Any], feed: str) -> None:
     left = (
         "SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-        "WHERE nspname = 'spillway' AND relkind = 'r' AND relname <> 'readers') + "
+        "WHERE nspname = 'spillway' AND relkind = 'r') + "
         "(SELECT count(*) FROM pg_publication) + (SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal) + "
         "(SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "
         f"WHERE nspname = 'spillway') + ({SLOTS})"
@@ -180,14 +192,15 @@ def test_forgetting_leaves_nothing_behind(dsn: str, writer: psycopg.Connection[A
     server.forget(["Odd Name"], "two")
     server.resume(["Odd Name"], "one")
     assert server.feed == feed
-    start = server.load([TABLE]).vector
+    start = loaded(server, "one")
     writer.execute("""TRUNCATE "Odd Name" """)
     assert server.changes([TABLE], start).deltas[0].num_rows == 2, "the other reader still has its changes"
     assert writer.execute(left).fetchone() != (0,)
     server.forget(["Odd Name"], "one")
     assert writer.execute(left).fetchone() == (0,)
-    with pytest.raises(SourceError, match="no longer keeps the changes"):
-        server.resume(["Odd Name"], "one")
+    server.resume(["Odd Name"], "one")
+    with pytest.raises(IncarnationError, match="--reload"):
+        server.changes([TABLE], start)
     server.close()
 
 
@@ -209,7 +222,7 @@ def test_logical_decoding_that_is_not_possible(
 def test_a_table_that_lost_its_identity_is_not_read_on(
     server: PostgresServer, writer: psycopg.Connection[Any]
 ) -> None:
-    start = server.load([TABLE]).vector
+    start = loaded(server)
     writer.execute("""ALTER TABLE "Odd Name" ADD PRIMARY KEY (a)""")
     writer.execute("""ALTER TABLE "Odd Name" REPLICA IDENTITY DEFAULT""")
     writer.execute("""UPDATE "Odd Name" SET c = 'changed' WHERE a = 1""")

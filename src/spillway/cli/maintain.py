@@ -11,7 +11,7 @@ import typer
 
 from spillway.cli.interruptible import Asked, interruptible
 from spillway.cli.output import print_json, say
-from spillway.errors import SpillwayError, StateError
+from spillway.errors import JobError, SpillwayError, StateError
 from spillway.maintain.algebra import AlgebraBySize
 from spillway.maintain.choice import AUTO
 from spillway.maintain.continuous import lag_metrics, run_rounds
@@ -35,29 +35,37 @@ def maintain(
             "--forget", help="Let the sources record no more changes for this view, and run nothing."
         ),
     ] = False,
+    reload: Annotated[
+        bool,
+        typer.Option("--reload", help="Load the view anew first; the old result stays until that is done."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Maintain a stored view over databases that go on changing: one round, or round after round."""
+    if sum([verify, explain, forget, reload]) > 1:
+        raise JobError("--verify, --explain, --forget and --reload exclude each other; give one of them")
     parsed = read_maintain_job(job)
     with ExitStack() as stack:
-        maintenance = stack.enter_context(_opened(parsed, stack))
+        if forget and not parsed.store.exists():
+            stack.callback(parsed.store.unlink, missing_ok=True)
+        how = "plan" if explain else "replace" if forget or reload else "maintain"
+        maintenance = stack.enter_context(_opened(parsed, stack, how))
         if forget:
-            maintenance.manager.forget()
-            say(f"the sources keep no changes for {parsed.store}; the next run loads the view again")
-            return
-        maintenance.start()
-        if explain:
+            _forget(maintenance, parsed, json)
+        elif explain:
             _explain(maintenance, parsed, updates, json)
         elif verify:
+            maintenance.start()
             _verify(maintenance, json)
         else:
-            _run(maintenance, parsed, json)
+            maintenance.start(reload=reload)
+            _run(maintenance, parsed, reload, json)
 
 
-def _opened(job: MaintainJob, stack: ExitStack) -> Maintenance:
+def _opened(job: MaintainJob, stack: ExitStack, how: str) -> Maintenance:
     """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
     if not job.needs_spark:
-        return Maintenance(job)
+        return Maintenance(job, how=how)
     from spillway.spark.maintain.compute_load import ComputeLoad  # Spark, only where it is needed
     from spillway.spark.maintain.spark_algebra import SparkAlgebra
     from spillway.spark.maintain.spark_server import SparkServer
@@ -66,10 +74,20 @@ def _opened(job: MaintainJob, stack: ExitStack) -> Maintenance:
     spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
     load = ComputeLoad(spark, job.spark_rows)
-    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra, load)
+    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra, load, how=how)
 
 
-def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
+def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
+    others = maintenance.manager.forget()
+    if json:
+        print_json({"forgotten": True, "store": str(job.store), "other_stores": others})
+        return
+    say(f"the sources keep no changes for {job.store}; the next run loads the view again")
+    for other in others:
+        say(f"changes are still kept for the view in {other}")
+
+
+def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool) -> None:
     reports: list[RoundReport] = []
     forever = job.until == "forever"
     with Journal(job.store.with_name(job.store.name + ".journal.jsonl")) as journal:
@@ -106,6 +124,7 @@ def _run(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
                 "rounds": rounds,
                 "rows": rows,
                 "store": str(job.store),
+                "reloaded": reloaded,
                 "interrupted": asked.name,
                 **lag_metrics(reports),
             }
@@ -120,7 +139,8 @@ def _verify(maintenance: Maintenance, json: bool) -> None:
         print_json({"verified": wrong == 0, "wrong_rows": wrong, "rows": maintenance.store.size()})
     if wrong:
         raise StateError(
-            f"the stored view differs from recomputation in {wrong} rows; delete the store to load it again"
+            f"the stored view differs from recomputation in {wrong} rows; "
+            "run spillway maintain with --reload to load it again"
         )
     if not json:
         say("the stored view equals recomputation")
@@ -133,7 +153,7 @@ def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: boo
         homes,
         [updates] * len(homes),
         None if job.strategy == AUTO else job.strategy,
-        maintenance.cost_model(),
+        maintenance.cost_model() if maintenance.loaded else None,
     )
     if json:
         print_json(document)

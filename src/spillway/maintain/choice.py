@@ -29,12 +29,7 @@ class Candidate:
 
 
 def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list[Candidate]:
-    """The best plan of each kind, cheapest first; sources hold the rows of the round by now.
-
-    A plan with Cartesian products is no candidate while the size of a table in them is not known: one that
-    was empty may hold anything soon."""
-    sized = [node for node in graph.nodes if model.cardinalities[node] > 0]
-    model = model.grown(sizes)
+    """The best plan of each kind, cheapest first."""
     orders = {
         node: controlled_instance(graph, model, node, sizes[node]).visited[1:]
         for node in graph.nodes
@@ -45,7 +40,6 @@ def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list
     found += [
         Candidate(plan.strategy, plan, model.estimate(plan, sizes).seconds)
         for plan in (extended_batch(graph, sizes, orders), adjacent(graph, sizes), greedy(graph, sizes))
-        if plan.products().issubset(sized)
     ]
     found.append(Candidate(RECOMPUTE, None, model.recompute_seconds))
     return sorted(found, key=lambda one: one.seconds)
@@ -73,8 +67,7 @@ class CostChoice:
         return self._kept[about]
 
     def observe(self, report: RoundReport) -> None:
-        """Learn from a round: what its queries took, and how many rows the sources have now."""
-        self.model = self.model.grown(report.net_rows)
+        """Learn from a round that asked sources."""
         if report.strategy == RECOMPUTE:
             self.model = replace(self.model, recompute_seconds=report.maintain_seconds)
         elif report.costs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spillway.maintain.choice import Candidate, candidates
+from spillway.maintain.choice import AUTO, Candidate, candidates
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.plan import MaintenancePlan, Part, Query
@@ -20,9 +20,12 @@ def explain_dict(
     strategy: str | None,
     model: CostModel | None,
 ) -> dict[str, Any]:
-    """The plan for deltas of these sizes; `strategy` None: the cheapest by `model`."""
+    """The plan for deltas of these sizes; `strategy` None: the cheapest by `model`.
+
+    Without a model, costs are not known yet: only a strategy by name has a plan then.
+    """
     compared: list[Candidate] = candidates(model, definition.graph, sizes) if model is not None else []
-    plan = compared[0].plan if strategy is None else None
+    plan = compared[0].plan if strategy is None and compared else None
     if strategy not in (None, RECOMPUTE):
         plan = plan_round(strategy or "", definition.graph, sizes)
     estimate = model.estimate(plan, sizes) if model is not None and plan is not None else None
@@ -36,7 +39,8 @@ def explain_dict(
         queries.append(entry)
     return {
         "view": definition.text,
-        "strategy": plan.strategy if plan is not None else RECOMPUTE,
+        "strategy": AUTO if strategy is None and model is None else plan.strategy if plan else RECOMPUTE,
+        "loaded": model is not None,
         "update_rows": list(sizes),
         "queries": queries,
         "estimated_seconds": None if estimate is None else round(estimate.seconds, 5),
@@ -47,6 +51,8 @@ def explain_dict(
 def explain_text(document: dict[str, Any]) -> str:
     """The same, as lines."""
     lines = [f"view      {document['view']}", f"strategy  {document['strategy']}"]
+    if not document["loaded"]:
+        lines.append("estimate  none: costs are measured when the first run loads the view")
     if document["estimated_seconds"] is not None:
         lines.append(f"estimate  {document['estimated_seconds']} s")
     lines += [f"compared  {name}: {seconds} s" for name, seconds in document["compared"].items()]

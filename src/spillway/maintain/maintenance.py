@@ -34,8 +34,12 @@ class Maintenance:
         open_tables: OpenTables | None = None,
         algebra: Algebra | None = None,
         load: Load | None = None,
+        *,
+        how: str = "maintain",
     ) -> None:
-        self._job = job
+        """`how`: "maintain"; "replace" a stored view, whatever it is; or "plan", which changes nothing."""
+        self._job, self._how = job, how
+        self.loaded = True
         self._open_tables = open_tables
         self._choice: CostChoice | None = None
         self._algebra, self._load = algebra, load
@@ -57,9 +61,17 @@ class Maintenance:
                 for name, home in self._job.sources.items()
             }
             self.definition = define_view(self._job.view, catalog)
+            if self._how == "plan" and not ViewStore.holds(self._job.store, self.definition.fingerprint):
+                self.loaded = False
+                self._stack = stack.pop_all()
+                return self
             names = [item.name for item in self.definition.outputs]
             self.store = ViewStore(
-                self._job.store, self.definition.fingerprint, names, self.definition.aggregation
+                self._job.store,
+                self.definition.fingerprint,
+                names,
+                self.definition.aggregation,
+                reload=self._how == "replace",
             )
             stack.callback(self.store.close)
             homes = [self._job.sources[one.source] for one in self.definition.inputs]
@@ -76,8 +88,10 @@ class Maintenance:
             self._stack = stack.pop_all()
         return self
 
-    def start(self) -> None:
-        """Load the view if it is not stored yet, and learn what queries cost if that is needed."""
+    def start(self, *, reload: bool = False) -> None:
+        """Load the view if it must be, and learn what queries cost if that is needed."""
+        if reload:
+            self.manager.reload()
         self.manager.open()
         graph = self.definition.graph
         if self._job.strategy != AUTO:

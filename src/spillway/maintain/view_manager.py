@@ -1,9 +1,11 @@
 """The view manager: keeps a stored view equal to its definition over sources that go on changing.
 
-A round cuts every server (its update vector: whole transactions), plans, asks the sources, and commits the
-view's delta with the vectors. Until that commit nothing has happened: a kill, a lost server or an error
-leaves the stored view and its vectors as they were, and the next round begins there. After round k the view
-is exactly the join of the sources at the vectors of round k. Changes that come meanwhile are the next's.
+A round cuts every server (its update vector: whole transactions), plans, asks the sources, announces the new
+vectors to them, and commits the view's delta with the vectors. Until that commit nothing has happened: a
+kill, a lost server or an error leaves the stored view and its vectors as they were, and the next round begins
+there. A source that is no longer the one that the view was loaded from ends the round (`sources/server.py`).
+After round k the view is exactly the join of the sources at the vectors of round k. Changes that come
+meanwhile are the next's.
 """
 
 from __future__ import annotations
@@ -11,18 +13,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from spillway.errors import SpillwayError
 from spillway.maintain.algebra import Algebra
 from spillway.maintain.definition import ViewDefinition
-from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
 from spillway.maintain.plan import MaintenancePlan
 from spillway.maintain.recompute import compare, recompute
+from spillway.maintain.sources.position import restored
 from spillway.maintain.sources.server import Cut, Relation, Server
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_store import StoredState, ViewStore
@@ -69,8 +72,6 @@ class RoundReport:
     """From the oldest change of the round to its commit: how long a reader had to wait for it."""
     costs: list[tuple[int, int, int, float]] = field(default_factory=list)
     """Input, keys, key columns and seconds of every query."""
-    net_rows: list[int] = field(default_factory=list)
-    """By how many rows each input grew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +115,55 @@ class ViewManager:
     def open(self) -> StoredState:
         """Record changes at all servers and load the view, unless that has happened before."""
         state = self._store.state()
-        if state is not None and self._opened:
-            return state
-        for name, nodes in self._by_server().items():
-            server, tables = self._servers[name], self._tables(nodes)
-            (server.install if state is None else server.resume)(tables, self._store.reader)
         if state is None:
-            self._reload(0)
-        self._opened = True
-        stored = self._store.state()
-        assert stored is not None
-        return stored
+            self.reload()
+            state = self._store.state()
+            assert state is not None
+        elif not self._opened:
+            for name, nodes in self._by_server().items():
+                if name not in state.vectors:
+                    raise restored(f"server {name} of the job")
+                self._servers[name].resume(self._tables(nodes), self._reader(name))
+            self._opened = True
+        return state
 
-    def forget(self) -> None:
-        """Tell all servers that no changes are needed any more; the next `open` loads the view again."""
+    def reload(self) -> None:
+        """Load the view anew, whatever is stored; until that is committed, the old result can be read.
+
+        If it fails, the sources record nothing: nobody would read it.
+        """
+        state = self._store.state()
+        self._release()
+        try:
+            for name, nodes in self._by_server().items():
+                self._servers[name].install(self._tables(nodes), self._reader(name), self._store.place)
+            self._replace(0 if state is None else state.round + 1, {})
+        except SpillwayError:
+            with suppress(SpillwayError):  # what failed first is what matters; the next load releases it too
+                self._release()
+            raise
+        self._opened = True
+
+    def forget(self) -> list[str]:
+        """Tell all servers that no changes are needed any more; the next `open` loads the view again.
+
+        Returns the other stores for which some of the servers still keep changes.
+        """
         self._store.forget()
-        for name, nodes in self._by_server().items():
-            self._servers[name].forget(self._tables(nodes), self._store.reader)
         self._opened = False
+        return self._release()
+
+    def _release(self) -> list[str]:
+        reader, store = self._store.reader, self._store.place
+        others = [
+            self._servers[name].forget(self._tables(nodes), reader, store)
+            for name, nodes in self._by_server().items()
+        ]
+        return sorted({other for found in others for other in found})
 
     def round(self) -> RoundReport | None:
         """Bring the view to the sources' present state; None when nothing has changed."""
+        self._store.check_in_place()
         state = self.open()
         started = self._clock()
         cuts = {
@@ -150,17 +179,17 @@ class ViewManager:
         plan = self.choose([delta.num_rows for delta in deltas])
         updates = sum(delta.num_rows for delta in raw)
         report = RoundReport(state.round + 1, RECOMPUTE, updates, cut_seconds=cut_at - started)
-        report.net_rows = [pc.sum(delta.column(WEIGHT)).as_py() or 0 for delta in raw]
         if plan is None:
-            report.delta_rows = self._reload(state.round + 1)
+            report.delta_rows = self._replace(state.round + 1, state.vectors)
             report.maintain_seconds = self._clock() - cut_at
         else:
             report.strategy = plan.strategy
             metrics = ExecutionMetrics()
             delta = self._executor.run(plan, deltas, self._ask(vectors, report), metrics)
             done = self._clock()
+            moved = self._announce(state.vectors, vectors)
             self._store.apply(delta, vectors, state.round + 1)
-            self._confirm(vectors)
+            self._confirm(moved, vectors)
             report.delta_rows, report.queries = delta.num_rows, metrics.queries
             report.skipped_queries, report.keys_sent = metrics.skipped, metrics.keys_sent
             report.rows_received, report.joined_rows = metrics.rows_received, metrics.joined_rows
@@ -205,10 +234,11 @@ class ViewManager:
         assert self._loaded is not None
         return self._loaded
 
-    def _reload(self, number: int) -> int:
+    def _replace(self, number: int, before: Mapping[str, str]) -> int:
         rows, vectors = self._joined(None, self._load)
+        moved = self._announce(before, vectors)
         size = self._store.replace(rows, vectors, number)
-        self._confirm(vectors)
+        self._confirm(moved, vectors)
         return size
 
     def _joined(
@@ -251,25 +281,38 @@ class ViewManager:
 
         return ask
 
-    def _confirm(self, vectors: Mapping[str, str]) -> None:
-        """Tell every server; remote ones side by side.
+    def _announce(self, before: Mapping[str, str], vectors: Mapping[str, str]) -> list[str]:
+        """Tell every server whose vector moves; these servers."""
+        moved = [name for name in vectors if before.get(name) != vectors[name]]
+        servers = self._by_server()
+        self._tell(
+            moved,
+            lambda name: self._servers[name].announce(
+                self._tables(servers[name]), self._reader(name), before.get(name), vectors[name]
+            ),
+        )
+        return moved
+
+    def _confirm(self, moved: Sequence[str], vectors: Mapping[str, str]) -> None:
+        servers = self._by_server()
+        self._tell(
+            moved,
+            lambda name: self._servers[name].confirm(
+                self._tables(servers[name]), self._reader(name), vectors[name]
+            ),
+        )
+
+    def _tell(self, names: Sequence[str], tell: Callable[[str], None]) -> None:
+        """Tell some servers; remote ones side by side.
 
         Nothing comes back: threads that read rows would wait for each other's turn in the interpreter.
         """
-        reader, servers = self._store.reader, self._by_server()
-
-        def confirm(name: str) -> None:
-            self._servers[name].confirm(self._tables(servers[name]), reader, vectors[name])
-
-        waiting = [
-            self._pool.submit(confirm, name)
-            for name in servers
-            if getattr(self._servers[name], "remote", False)
-        ]
+        remote = [name for name in names if getattr(self._servers[name], "remote", False)]
+        waiting = [self._pool.submit(tell, name) for name in remote]
         try:
-            for name in servers:
-                if not getattr(self._servers[name], "remote", False):
-                    confirm(name)
+            for name in names:
+                if name not in remote:
+                    tell(name)
         finally:
             wait(waiting)  # whatever happened: nobody else may be using a server when this returns
         for future in waiting:
@@ -281,6 +324,10 @@ class ViewManager:
         for name, nodes in self._by_server().items():
             deltas.update(zip(nodes, cuts[name].deltas, strict=True))
         return [deltas[node] for node in range(len(self._homes))]
+
+    def _reader(self, server: str) -> str:
+        """The name under which a server keeps changes: two servers of a job may be the same database."""
+        return f"{self._store.reader}/{server}"
 
     def _tables(self, nodes: Sequence[int]) -> list[str]:
         return sorted({self._homes[node].table for node in nodes})

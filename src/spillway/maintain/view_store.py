@@ -11,6 +11,7 @@ join are stored beneath.
 from __future__ import annotations
 
 import json
+import platform
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from spillway.maintain.group_store import GROUP, GroupStore
 
 COUNT = "_count"
 _DIGEST = "row_digest"
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,19 @@ class ViewStore:
         fingerprint: str,
         names: Sequence[str],
         aggregation: Aggregation | None = None,
+        *,
+        reload: bool = False,
     ) -> None:
         self._names = tuple(names)
         self.count_name = _free_name(COUNT, names)
         """The column of `result` that says how often a row occurs."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._connection = duckdb.connect(str(path))
         except duckdb.Error as error:
             raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+        self._file = self._path.stat().st_ino
         self._connection.execute("SET TimeZone = 'UTC'")
         self._groups = None if aggregation is None else GroupStore(self._connection, aggregation)
         self._connection.execute(
@@ -65,7 +70,23 @@ class ViewStore:
             "round BIGINT, vectors VARCHAR)"
         )
         self._connection.execute("CREATE TABLE IF NOT EXISTS notes (name VARCHAR PRIMARY KEY, value VARCHAR)")
-        self._open(str(path), fingerprint)
+        self._open(str(path), fingerprint, reload=reload)
+        self.reader = self._row()[0]
+        """The name under which servers keep changes for this store."""
+
+    @staticmethod
+    def holds(path: str | Path, fingerprint: str) -> bool:
+        """Whether there is a store with the view of this fingerprint; nothing is changed."""
+        if not Path(path).exists():
+            return False
+        try:
+            with duckdb.connect(str(path), read_only=True) as connection:
+                found = connection.execute("SELECT format, fingerprint FROM state WHERE vectors IS NOT NULL")
+                return found.fetchall() == [(FORMAT, fingerprint)]
+        except duckdb.CatalogException:
+            return False
+        except duckdb.Error as error:
+            raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
 
     def state(self) -> StoredState | None:
         """What is stored; None before the initial load."""
@@ -77,9 +98,16 @@ class ViewStore:
         self._connection.execute("UPDATE state SET vectors = NULL")
 
     @property
-    def reader(self) -> str:
-        """The name under which servers keep changes for this store."""
-        return self._row()[0]
+    def place(self) -> str:
+        """Where this store is: servers take another reader of the same place for one that is gone."""
+        return f"{platform.node()}:{self._path.resolve()}"
+
+    def check_in_place(self) -> None:
+        """Refuse to go on if another file has taken the place of the one that is open."""
+        if not self._path.exists() or self._path.stat().st_ino != self._file:
+            raise CheckpointError(
+                f"view store {self._path} was removed or replaced while it was maintained; run the job again"
+            )
 
     def replace(self, rows: pa.Table, vectors: Mapping[str, str], number: int) -> int:
         """Store all rows of the view anew; `rows` is a signed delta from nothing."""
@@ -93,6 +121,7 @@ class ViewStore:
             if self._groups is not None:
                 self._groups.replace("view_rows")
             else:
+                self._connection.execute("DROP TABLE IF EXISTS group_rows")  # of another view
                 items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
                 items.append(f"{COUNT} AS {self.count_name}")
                 self._connection.execute(
@@ -182,22 +211,31 @@ class ViewStore:
     def close(self) -> None:
         self._connection.close()
 
-    def _open(self, path: str, fingerprint: str) -> None:
-        found = self._connection.execute("SELECT format, fingerprint FROM state").fetchall()
-        stored = found[0] if found else None
-        if stored is None:
+    def _open(self, path: str, fingerprint: str, *, reload: bool) -> None:
+        found = self._connection.execute("SELECT format, fingerprint, vectors FROM state").fetchall()
+        if not found:
             self._connection.execute(
                 "INSERT INTO state VALUES (?, ?, ?, 0, NULL)", [FORMAT, fingerprint, uuid.uuid4().hex]
             )
-        elif stored[0] != FORMAT:
-            self.close()
-            raise CheckpointError(f"view store {path} has format {stored[0]}, this version reads {FORMAT}")
-        elif stored[1] != fingerprint:
+            return
+        ((stored_format, stored, vectors),) = found
+        why = None
+        if stored_format != FORMAT:
+            why = f"has format {stored_format}, this version reads {FORMAT}"
+        elif stored != fingerprint and vectors is not None:
+            why = "holds another view, or the types of its sources changed"
+        if why is not None and not reload:
             self.close()
             raise CheckpointError(
-                f"view store {path} holds another view, or the types of its sources changed; "
-                "use another store, or delete this one to load the view again"
+                f"view store {path} {why}; use another store, or run spillway maintain with --reload to load "
+                "the view into this one"
             )
+        # What is stored is loaded anew before it is used: it may be that of another view.
+        if stored != fingerprint or stored_format != FORMAT:
+            self._connection.execute(
+                "UPDATE state SET format = ?, fingerprint = ?, vectors = NULL", [FORMAT, fingerprint]
+            )
+            self._connection.execute("DELETE FROM notes")
 
     def _row(self) -> tuple[str, int, str | None]:
         ((reader, number, vectors),) = self._connection.execute(
@@ -239,7 +277,7 @@ class ViewStore:
 def _disagreement(rows: int) -> StateError:
     return StateError(
         f"the round would remove {rows} rows that the stored view does not hold: changes of a source were "
-        "not recorded; delete the view store to load the view again"
+        "not recorded; run spillway maintain with --reload to load the view again"
     )
 
 

@@ -1,13 +1,14 @@
-"""Who reads the change tables of a SQLite or DuckDB file: a row for each reader and table, in the file."""
+"""Who reads the changes that a SQLite or DuckDB file keeps: two tables in that file.
+
+`readers` has a row for each reader and table, with the number up to which changes were read. `views` has a
+row for each reader: where its store is, the mark of the position that it confirmed, and of the one that it
+announced (`server.py` says why). All methods run in the caller's transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
-
-READERS = '"spillway_readers"'
-EVENTS = ("insert", "delete", "update")
-"""Each has a trigger that writes into the change table."""
 
 
 class Executes(Protocol):
@@ -16,15 +17,87 @@ class Executes(Protocol):
     def execute(self, query: Any, parameters: Any = ..., /) -> Any: ...
 
 
-def trigger_name(event: str, table: str) -> str:
-    return f"spillway_{event.lower()}_{table.lower()}"
+class ChangeReaders:
+    """`prefix` comes before the names of the two tables."""
 
+    def __init__(self, connection: Executes, prefix: str) -> None:
+        self._connection = connection
+        self._readers, self._views = f"{prefix}readers", f"{prefix}views"
 
-def left_by_all(connection: Executes, tables: Sequence[str], reader: str) -> Iterator[str]:
-    """Take a reader off some tables; those that nobody reads any more."""
-    for table in tables:
-        name = table.lower()
-        connection.execute(f"DELETE FROM {READERS} WHERE reader = ? AND relation = ?", [reader, name])
-        others = f"SELECT count(*) FROM {READERS} WHERE relation = ?"
-        if connection.execute(others, [name]).fetchall() == [(0,)]:
-            yield table
+    def create(self) -> None:
+        self._connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._readers} "
+            "(reader TEXT, relation TEXT, vector BIGINT, PRIMARY KEY (reader, relation))"
+        )
+        self._connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {self._views} "
+            "(reader TEXT PRIMARY KEY, store TEXT, mark TEXT, announced TEXT)"
+        )
+
+    def drop(self) -> None:
+        self._connection.execute(f"DROP TABLE {self._readers}")
+        self._connection.execute(f"DROP TABLE {self._views}")
+
+    def enter(self, reader: str, store: str, relations: Sequence[str]) -> None:
+        self._connection.execute(f"INSERT INTO {self._views} VALUES (?, ?, NULL, NULL)", [reader, store])
+        for relation in relations:
+            self._connection.execute(f"INSERT INTO {self._readers} VALUES (?, ?, 0)", [reader, relation])
+
+    def leave(self, reader: str, store: str) -> list[str]:
+        """Take out a reader and its parts, and others of the same store; the relations that nobody reads."""
+        names = [
+            name
+            for (name,) in self._rows(
+                f"SELECT reader FROM {self._readers} WHERE reader = ? OR reader LIKE ? UNION "
+                f"SELECT reader FROM {self._views} WHERE store = ? AND store <> ''",
+                [reader, f"{reader}/%", store],
+            )
+        ]
+        marks = ", ".join("?" for _ in names)
+        left = self._rows(f"SELECT DISTINCT relation FROM {self._readers} WHERE reader IN ({marks})", names)
+        self._connection.execute(f"DELETE FROM {self._readers} WHERE reader IN ({marks})", names)
+        self._connection.execute(f"DELETE FROM {self._views} WHERE reader IN ({marks})", names)
+        return [relation for (relation,) in left if not self.stores(relation)]
+
+    def stores(self, relation: str) -> list[str]:
+        """The stores of all that read a relation."""
+        return [
+            store or "unknown"
+            for (store,) in self._rows(
+                f"SELECT v.store FROM {self._readers} r LEFT JOIN {self._views} v USING (reader) "
+                "WHERE r.relation = ? ORDER BY 1",
+                [relation],
+            )
+        ]
+
+    def empty(self) -> bool:
+        return not self._rows(f"SELECT 1 FROM {self._readers} LIMIT 1", [])
+
+    def stands_at(self, reader: str, mark: str) -> bool:
+        """Whether a reader may be where `mark` is."""
+        found = self._rows(f"SELECT mark, announced FROM {self._views} WHERE reader = ?", [reader])
+        return bool(found) and mark in found[0]
+
+    def announce(self, reader: str, before: str | None, mark: str) -> None:
+        self._connection.execute(
+            f"UPDATE {self._views} SET mark = ?, announced = ? WHERE reader = ?", [before, mark, reader]
+        )
+
+    def confirm(self, reader: str, mark: str, numbers: dict[str, int]) -> None:
+        self._connection.execute(
+            f"UPDATE {self._views} SET mark = ?, announced = NULL WHERE reader = ?", [mark, reader]
+        )
+        for relation, number in numbers.items():
+            self._connection.execute(
+                f"UPDATE {self._readers} SET vector = ? WHERE reader = ? AND relation = ?",
+                [number, reader, relation],
+            )
+
+    def least(self, relation: str) -> int:
+        """Up to here all readers have read."""
+        ((number,),) = self._rows(f"SELECT min(vector) FROM {self._readers} WHERE relation = ?", [relation])
+        return int(number)
+
+    def _rows(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = self._connection.execute(query, parameters).fetchall()
+        return found

@@ -1,14 +1,15 @@
 """Delta tables as a server: a directory of tables, each read at a version.
 
-A vector is the version of every table. Versions make compensation needless: a query reads exactly the wanted
-version, however many came after it. The changes between two versions are the rows of the files that were
-added minus those of the files that were removed. A query is a scan, so fewer queries are fewer scans. Known
-limit: a version whose files were vacuumed cannot be read; then the view must be loaded again.
+A vector has the version of every table, and the identity of that version (`file_identity.py`): a table that
+was recreated, or of which an older copy was restored, has another. Versions make compensation needless: a
+query reads exactly the wanted version, however many came after it. The changes between two versions are the
+rows of the files that were added minus those of the files that were removed. A query is a scan, so fewer
+queries are fewer scans. Known limit: a version whose files were vacuumed cannot be read; then the view must
+be loaded again.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from spillway.errors import SourceError
 from spillway.maintain.algebra import consolidate, negated, weighted
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.sources.file_identity import delta_identity
+from spillway.maintain.sources.position import Position, recreated
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.unify import KeySet
 from spillway.plan.arrow_types import spark_type
@@ -43,27 +46,37 @@ class DeltaServer:
         schema = self._dataset(table, None).schema
         return tuple(Column(field.name, spark_type(field.type)) for field in schema)
 
-    def install(self, tables: Sequence[str], reader: str) -> None:
+    def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
         """Versions are kept by Delta itself."""
 
     def resume(self, tables: Sequence[str], reader: str) -> None:
         """Nothing is kept for a reader."""
 
-    def forget(self, tables: Sequence[str], reader: str) -> None:
+    def forget(self, tables: Sequence[str], reader: str, store: str = "") -> list[str]:  # noqa: ARG002
         """Nothing is kept for a reader."""
+        return []
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         vector = at or self._vector(relations)
+        if at is not None:
+            self._check(at)
         return Cut(vector, tuple(weighted(self._match(one, None, vector)) for one in relations))
 
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
         vector = self._vector(relations)
+        if Position.read(vector) == Position.read(since):
+            return Cut(since, tuple(delta_schema(one.columns).empty_table() for one in relations))
+        self._check(since)
         deltas = tuple(self._between(one, since, vector) for one in relations)
         return Cut(vector, deltas, self._age_seconds(since, vector))
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         rows = tuple(self._match(relation, one, vector) for one in key_sets)
         return Answer(rows, delta_schema(relation.columns).empty_table())
+
+    def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002
+        """What was read must still be there: nothing is marked at the source."""
+        self._check(vector)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
         """Nothing is kept for a reader."""
@@ -86,12 +99,28 @@ class DeltaServer:
 
     def _vector(self, relations: Sequence[Relation]) -> str:
         names = sorted({relation.table for relation in relations})
-        return json.dumps({name: self._table(name, None).version() for name in names})
+        tables = {name: self._table(name, None) for name in names}
+        return Position(
+            {name: table.version() for name, table in tables.items()},
+            {name: delta_identity(table) for name, table in tables.items()},
+        ).text
+
+    def _check(self, vector: str) -> None:
+        """Refuse a vector whose versions are not those of the tables that are there now."""
+        position = Position.read(vector)
+        for name, version in position.at.items():
+            now = self._table(name, None)
+            try:
+                found = delta_identity(now if now.version() == version else self._table(name, version))
+            except SourceError as error:
+                raise recreated(f"Delta table {self._root / name}") from error
+            if found != position.of[name]:
+                raise recreated(f"Delta table {self._root / name}")
 
     def _age_seconds(self, since: str, until: str) -> float | None:
         """By the clock of the writers, which their commits carry."""
         oldest = []
-        for table, last in json.loads(until).items():
+        for table, last in Position.read(until).at.items():
             if (count := last - _version(since, table)) > 0:
                 stamps = [entry["timestamp"] for entry in self._table(table, last).history(count)]
                 oldest.append(time.time() - min(stamps) / 1000)
@@ -114,7 +143,9 @@ class DeltaServer:
         try:
             table = some.to_table(columns=[column.name for column in relation.columns])
         except OSError as error:
-            raise SourceError(f"Delta table {relation.table}: {error}; load the view again") from error
+            raise SourceError(
+                f"Delta table {relation.table}: {error}; run spillway maintain with --reload"
+            ) from error
         return _named(table, relation)
 
     def _match(self, relation: Relation, key_set: KeySet | None, vector: str) -> pa.Table:
@@ -135,7 +166,7 @@ def _named(table: pa.Table, relation: Relation) -> pa.Table:
 
 
 def _version(vector: str, table: str) -> int:
-    version: int = json.loads(vector)[table]
+    version: int = Position.read(vector).at[table]
     return version
 
 

@@ -1,34 +1,33 @@
-"""A DuckDB file as a server: statement triggers write changes into a change table.
+"""A DuckDB file as a server: the changes of a table are found by comparing it (`duckdb_capture.py`).
 
-Change numbers come from a sequence, which is not transactional: a smaller number may commit later. So a
-vector is, per table, exactly which numbers were seen (`seen_numbers.py`). A file has one writing process:
-writers in other processes must close it before a round, writers in this process use cursors of the same
-connection. Known limit: DuckDB refuses upserts on a table with triggers.
+A vector has the number of the last look at each table. A file has one writing process: writers in other
+processes must close it before a round, and while we have it open nothing changes; so one look per round is
+enough. Writers in this process use cursors of the same connection; then every answer needs a look.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.change_readers import EVENTS, READERS, left_by_all, trigger_name
-from spillway.maintain.sources.seen_numbers import SeenNumbers
+from spillway.maintain.sources.change_readers import ChangeReaders
+from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture, quoted
+from spillway.maintain.sources.position import Position, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
-_NUMBER = "spillway_number"
+_OLD = "spillway_readers"
+"""In the schema `main`: left by a version that recorded changes by triggers."""
 _TYPES = {
     "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
     "UTINYINT": "smallint", "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)",
@@ -49,8 +48,10 @@ class DuckDbServer:
     ) -> None:
         self._cooperative = cooperative
         self._sub_batch = SubBatch(sub_batch)
+        self._reader, self._place = "", str(database)
+        self._shared = isinstance(database, duckdb.DuckDBPyConnection)
         if isinstance(database, duckdb.DuckDBPyConnection):
-            self._connection = database.cursor()
+            self._connection, self._place = database.cursor(), "in memory"
         elif not Path(database).is_file():
             raise SourceError(f"DuckDB file {database} does not exist; check path in the job file")
         else:
@@ -59,72 +60,81 @@ class DuckDbServer:
             except duckdb.Error as error:
                 raise SourceError(f"DuckDB file {database} cannot be opened: {error}") from error
         self._connection.execute("SET TimeZone = 'UTC'")
+        self._readers = ChangeReaders(self._connection, f"{SCHEMA}.")
+        self._numbers: dict[str, int] = {}
+        """The last look at each table of a file that nobody else can write to."""
 
     def columns(self, table: str) -> tuple[Column, ...]:
-        return tuple(Column(name, _type(kind)) for name, kind in self._described(table))
+        return tuple(Column(name, _type(kind)) for name, kind in self._capture(table).columns())
 
-    def install(self, tables: Sequence[str], reader: str) -> None:
+    def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
+        self._reader = reader
         with self._transaction():
-            self._connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {READERS} "
-                "(reader VARCHAR, relation VARCHAR, vector VARCHAR, PRIMARY KEY (reader, relation))"
-            )
-            for table in tables:
-                self._record_changes(table)
-                self._connection.execute(
-                    f"INSERT INTO {READERS} VALUES (?, ?, '{{}}') ON CONFLICT DO NOTHING",
-                    [reader, table.lower()],
-                )
+            self._remove_triggers()
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            self._readers.create()
+            captures = [self._capture(table) for table in tables]
+            for capture in captures:
+                capture.create()
+            self._readers.enter(reader, store, [capture.relation for capture in captures])
 
-    def resume(self, tables: Sequence[str], reader: str) -> None:
-        """Triggers record changes whoever reads them."""
+    def resume(self, tables: Sequence[str], reader: str) -> None:  # noqa: ARG002 - the log is in the file
+        self._reader = reader
 
-    def forget(self, tables: Sequence[str], reader: str) -> None:
-        known = self._connection.execute(
-            "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spillway_readers'"
-        ).fetchall()
-        if not known[0][0]:
-            return
+    def forget(self, tables: Sequence[str], reader: str, store: str = "") -> list[str]:
         with self._transaction():
-            for table in left_by_all(self._connection, tables, reader):
-                for event in EVENTS:
-                    trigger = _quoted(trigger_name(event, table))
-                    self._connection.execute(f"DROP TRIGGER IF EXISTS {trigger} ON {_quoted(table)}")
-                self._connection.execute(f"DROP TABLE IF EXISTS {_changes(table)}")
+            self._remove_triggers()
+            if not self._known():
+                return []
+            for relation in self._readers.leave(reader, store):
+                self._capture(relation).drop()
+            if self._readers.empty():
+                self._connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+                return []
+            relations = {self._capture(table).relation for table in tables}
+            return sorted({store for relation in relations for store in self._readers.stores(relation)})
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         with self._transaction():
-            vector = self._vector(relations, at or "{}")
+            known = None if at is None else self._checked(relations, at)
+            position = self._look(relations)
             deltas = []
             for relation in relations:
-                sql = f"SELECT {_columns(relation)}, 1 FROM {_quoted(relation.table)} r"
-                later = [] if at is None else [self._later(relation, at, sign=-1)]
+                sql = f"SELECT {_columns(relation)}, 1 FROM {self._capture(relation.table).source} r"
+                later = [] if known is None else [self._later(relation, known, sign=-1)]
                 deltas.append(pa.concat_tables([self._fetch(sql, relation), *later]))
-        return Cut(vector, tuple(deltas))
+        return Cut(position.text, tuple(deltas))
 
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
         with self._transaction():
-            vector = self._vector(relations, since)
-            deltas = tuple(self._later(relation, since) for relation in relations)
-            return Cut(vector, deltas, self._age_seconds(relations, since))
+            known = self._checked(relations, since)
+            position = self._look(relations)
+            deltas = tuple(self._later(relation, known) for relation in relations)
+            return Cut(since if position.at == known.at else position.text, deltas)
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
+            self._look([relation])
             rows = tuple(self._match(relation, one).drop_columns([WEIGHT]) for one in key_sets)
-            return Answer(rows, self._later(relation, vector))
+            return Answer(rows, self._later(relation, Position.read(vector)))
+
+    def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
+        position = Position.read(vector)
+        with self._transaction():
+            self._check(tables, position)
+            mark = None if before is None else Position.read(before).mark
+            if mark is not None and not self._readers.stands_at(reader, mark):
+                raise restored(f"DuckDB source {self._place}")
+            self._readers.announce(reader, mark, position.mark)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
+        position = Position.read(vector)
         with self._transaction():
+            self._check(tables, position)
+            self._readers.confirm(reader, position.mark, position.at)
             for table in tables:
-                self._connection.execute(
-                    f"UPDATE {READERS} SET vector = ? WHERE reader = ? AND relation = ?",
-                    [vector, reader, table.lower()],
-                )
-                vectors = self._connection.execute(
-                    f"SELECT vector FROM {READERS} WHERE relation = ?", [table.lower()]
-                ).fetchall()
-                needed = " OR ".join(_seen(one, table).unseen_sql(_NUMBER) for (one,) in vectors)
-                self._connection.execute(f"DELETE FROM {_changes(table)} WHERE NOT ({needed})")
+                capture = self._capture(table)
+                capture.prune(self._readers.least(capture.relation))
 
     def close(self) -> None:
         self._connection.close()
@@ -137,80 +147,78 @@ class DuckDbServer:
             self._connection.execute("COMMIT")
         except BaseException as error:
             self._connection.rollback()
+            self._numbers.clear()
             if isinstance(error, duckdb.Error):
                 raise SourceError(f"DuckDB source: {str(error).splitlines()[0]}") from error
             raise
 
-    def _described(self, table: str) -> list[tuple[str, str]]:
+    def _capture(self, table: str) -> DuckDbCapture:
+        return DuckDbCapture(self._connection, table)
+
+    def _known(self) -> bool:
         found = self._connection.execute(
-            "SELECT column_name, data_type FROM duckdb_columns() "
-            "WHERE lower(table_name) = lower(?) AND NOT internal ORDER BY column_index",
-            [table],
-        ).fetchall()
-        if not found:
-            raise SourceError(f"the DuckDB source has no table {table}; check table in the job file")
-        return found
-
-    def _record_changes(self, table: str) -> None:
-        columns = self._described(table)
-        names = ", ".join(_quoted(name) for name, _ in columns)
-        changes, sequence = _changes(table), _quoted(f"spillway_numbers_{table.lower()}")
-        self._connection.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
-        self._connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {changes} (spillway_number BIGINT DEFAULT nextval('{sequence}'), "
-            "spillway_weight BIGINT, spillway_at TIMESTAMPTZ DEFAULT now(), "
-            + ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns)
-            + ")"
+            "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = ? "
+            "AND table_name = 'views'",
+            [SCHEMA],
         )
-        if self._described(f"spillway_changes_{table.lower()}")[3:] != columns:
-            raise SourceError(
-                f"DuckDB table {table} has other columns than when its changes were first recorded; "
-                f"drop the table {changes} and its triggers, and load the view again"
-            )
-        old = f"SELECT -1, {names} FROM spillway_old"
-        new = f"SELECT 1, {names} FROM spillway_new"
-        for event, images, select in (
-            ("INSERT", "NEW TABLE AS spillway_new", new),
-            ("DELETE", "OLD TABLE AS spillway_old", old),
-            ("UPDATE", "OLD TABLE AS spillway_old NEW TABLE AS spillway_new", f"{old} UNION ALL {new}"),
-        ):
-            trigger = _quoted(trigger_name(event, table))
-            self._connection.execute(
-                f"CREATE TRIGGER IF NOT EXISTS {trigger} AFTER {event} ON {_quoted(table)} "
-                f"REFERENCING {images} FOR EACH STATEMENT "
-                f"INSERT INTO {changes} (spillway_weight, {names}) {select}"
-            )
+        return bool(found.fetchall())
 
-    def _vector(self, relations: Sequence[Relation], since: str) -> str:
-        vector = json.loads(since)
-        for table in sorted({relation.table for relation in relations}):
-            seen = _seen(since, table)
-            sql = f"SELECT {_NUMBER} FROM {_changes(table)} WHERE {seen.unseen_sql(_NUMBER)}"
-            numbers = self._connection.sql(sql).fetchnumpy()[_NUMBER].astype(np.int64)
-            seen = seen.with_numbers(numbers)
-            vector[table.lower()] = [seen.high, [list(one) for one in seen.missing]]
-        return json.dumps(vector)
+    def _remove_triggers(self) -> None:
+        """What a version that recorded changes by triggers has left; this one reads none of its stores."""
+        found = self._connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [_OLD])
+        if not found.fetchall():
+            return
+        triggers = self._connection.execute(
+            "SELECT schema_name, table_name, trigger_name FROM duckdb_triggers() "
+            "WHERE trigger_name LIKE 'spillway!_%' ESCAPE '!'"
+        ).fetchall()
+        for schema, table, name in triggers:
+            self._connection.execute(f"DROP TRIGGER {quoted(name)} ON {quoted(schema)}.{quoted(table)}")
+        tables = self._connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' AND (table_name = ? OR "
+            "table_name LIKE 'spillway!_changes!_%' ESCAPE '!')",
+            [_OLD],
+        ).fetchall()
+        for (name,) in tables:
+            self._connection.execute(f"DROP TABLE {quoted(name)}")
 
-    def _age_seconds(self, relations: Sequence[Relation], since: str) -> float | None:
-        oldest = [
-            self._connection.execute(
-                f"SELECT date_diff('microsecond', min(spillway_at), now()) FROM {_changes(table)} "
-                f"WHERE {_seen(since, table).unseen_sql(_NUMBER)}"
-            ).fetchall()[0][0]
-            for table in {relation.table for relation in relations}
-        ]
-        return max((age / 1e6 for age in oldest if age is not None), default=None)
+    def _checked(self, relations: Sequence[Relation], vector: str) -> Position:
+        """The position of a vector, which must be that of the stored view; in a transaction."""
+        position = Position.read(vector)
+        if not self._known() or not self._readers.stands_at(self._reader, position.mark):
+            raise restored(f"DuckDB source {self._place}")
+        self._check(sorted({relation.table for relation in relations}), position)
+        return position
 
-    def _later(self, relation: Relation, vector: str, *, sign: int = 1) -> pa.Table:
-        condition = _seen(vector, relation.table).unseen_sql(f"r.{_NUMBER}")
-        source = f"{_changes(relation.table)} r WHERE {condition}"
-        return self._fetch(f"SELECT {_columns(relation)}, {sign} * spillway_weight FROM {source}", relation)
+    def _check(self, tables: Sequence[str], position: Position) -> None:
+        for table in tables:
+            capture = self._capture(table)
+            incarnation = capture.incarnation()
+            if incarnation is None or incarnation != position.of.get(capture.relation):
+                raise recreated(f"DuckDB table {table} in {self._place}")
+
+    def _look(self, relations: Sequence[Relation]) -> Position:
+        captures = [self._capture(table) for table in sorted({relation.table for relation in relations})]
+        for capture in captures:
+            if self._shared or capture.relation not in self._numbers:
+                self._numbers[capture.relation] = capture.look()
+        at = {capture.relation: self._numbers[capture.relation] for capture in captures}
+        of = {capture.relation: capture.incarnation() or "" for capture in captures}
+        return Position(at, of, new_mark())
+
+    def _later(self, relation: Relation, position: Position, *, sign: int = 1) -> pa.Table:
+        capture = self._capture(relation.table)
+        return self._fetch(
+            f"SELECT {_columns(relation)}, {sign} * spillway_weight FROM {capture.log} r "
+            f"WHERE spillway_number > {int(position.at[capture.relation])}",
+            relation,
+        )
 
     def _match(self, relation: Relation, key_set: KeySet) -> pa.Table:
-        select, table = f"SELECT {_columns(relation)}, 1", _quoted(relation.table)
+        select, table = f"SELECT {_columns(relation)}, 1", self._capture(relation.table).source
         if not key_set.columns:
             return self._fetch(f"{select} FROM {table} r", relation)
-        on = " AND ".join(f"r.{_quoted(relation.columns[p].name)} = k.c{p}" for p in key_set.columns)
+        on = " AND ".join(f"r.{quoted(relation.columns[p].name)} = k.c{p}" for p in key_set.columns)
         if self._cooperative:
             self._connection.register("spillway_keys", key_set.keys)
             rows = self._fetch(f"{select} FROM spillway_keys k JOIN {table} r ON {on}", relation)
@@ -237,22 +245,9 @@ class DuckDbServer:
         return table.rename_columns(schema.names).cast(schema)
 
 
-def _seen(vector: str, table: str) -> SeenNumbers:
-    high, missing = json.loads(vector).get(table.lower(), (0, ()))
-    return SeenNumbers(high, tuple((first, last) for first, last in missing))
-
-
 def _columns(relation: Relation) -> str:
-    return ", ".join(f"r.{_quoted(column.name)}" for column in relation.columns)
+    return ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
 
 
 def _type(kind: str) -> str:
     return _TYPES.get(kind, kind.lower())
-
-
-def _changes(table: str) -> str:
-    return _quoted(f"spillway_changes_{table.lower()}")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -104,14 +104,14 @@ class DecodedChanges:
         if missing:
             raise SourceError(
                 f"PostgreSQL table {'.'.join(era.name)} has no column {missing[0]} in its recorded changes; "
-                "delete the view store to load the view again"
+                "run spillway maintain with --reload to load the view again"
             )
         kinds, starts = self._kinds[messages], self._starts[messages] + 5
         goes, comes = kinds != _INSERT, kinds != _DELETE
         if (self._bytes[starts[goes]] != _OLD).any():
             raise SourceError(
                 f"PostgreSQL table {'.'.join(era.name)} lost its REPLICA IDENTITY FULL, so changes are "
-                "incomplete; set it again, and delete the view store to load the view again"
+                "incomplete; run spillway maintain with --reload, which sets it and loads the view again"
             )
         old, ends = self._cells(era, starts[goes])
         updated = kinds[goes] == _UPDATE

@@ -46,7 +46,7 @@ class Table:
     @staticmethod
     def find(connection: psycopg.Connection[Any], table: str) -> Table | None:
         schema, name = Table.parts(table)
-        columns = _columns(connection, schema, name)
+        columns = columns_of(connection, schema, name)
         return Table(schema, name, columns) if columns else None
 
 
@@ -68,48 +68,63 @@ def install_table(connection: psycopg.Connection[Any], table: str, reader: str) 
         "CREATE TABLE IF NOT EXISTS spillway.readers "
         "(reader text, relation text, vector text NOT NULL, PRIMARY KEY (reader, relation))"
     )
-    recorded = _columns(connection, "spillway", name)
-    if not recorded:
+    recorded = columns_of(connection, "spillway", name)
+    if not incarnation(connection, table) or recorded[3:] != found.columns:
+        _drop(connection, table)  # of a table that was dropped or altered; other readers will notice
         _create(connection, found)
-    elif recorded[3:] != found.columns:
-        raise SourceError(
-            f"PostgreSQL table {name} has other columns than when its changes were first recorded; "
-            f'drop the table spillway."{name}" with CASCADE, and load the view again'
-        )
     connection.execute(
         "INSERT INTO spillway.readers VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", [reader, name, NOTHING]
     )
 
 
-def check_reader(connection: psycopg.Connection[Any], table: str, reader: str) -> None:
-    """Refuse to go on where changes are no longer kept for `reader`."""
-    name, kept = Table.name_of(table), None
-    if connection.execute("SELECT to_regclass('spillway.readers')").fetchone() != (None,):
-        kept = connection.execute(
-            "SELECT FROM spillway.readers WHERE reader = %s AND relation = %s", [reader, name]
-        ).fetchone()
-    if kept is None:
-        raise SourceError(
-            f"the PostgreSQL server no longer keeps the changes of table {name} for this view; "
-            "delete the view store to load the view again"
-        )
+def incarnation(connection: psycopg.Connection[Any], table: str) -> str:
+    """A name of this table of this database with its change table; empty: not all changes are recorded."""
+    found = connection.execute(
+        "SELECT c.oid, k.oid, (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = c.oid "
+        "AND t.tgname = ANY(%s) AND t.tgenabled IN ('O', 'A')) FROM pg_class c JOIN pg_namespace n "
+        "ON n.oid = c.relnamespace JOIN pg_class k ON k.relname = %s AND k.relnamespace = "
+        "to_regnamespace('spillway') WHERE n.nspname = %s AND c.relname = %s",
+        [[f"spillway_{event}" for event in EVENTS], Table.name_of(table), *Table.parts(table)],
+    ).fetchone()
+    if found is None or found[2] != len(EVENTS):
+        return ""
+    return f"{database_identity(connection)} {found[0]} {found[1]}"
 
 
-def forget_table(connection: psycopg.Connection[Any], table: str, reader: str) -> None:
-    """Keep nothing for `reader` any more; without any reader changes of `table` are no longer recorded."""
+def database_identity(connection: psycopg.Connection[Any]) -> str:
+    """What tells this database from others, and from one that a dump was restored into."""
+    row = connection.execute(
+        "SELECT (SELECT system_identifier::text FROM pg_control_system()), "
+        "(SELECT oid FROM pg_database WHERE datname = current_database())"
+    ).fetchone()
+    assert row is not None
+    return f"{row[0]} {row[1]}"
+
+
+def forget_table(connection: psycopg.Connection[Any], name: str, reader: str) -> None:
+    """`reader` needs no changes of a table, by its full name; without another reader none are recorded."""
     lock_capture(connection)
-    name = Table.name_of(table)
-    if connection.execute("SELECT to_regclass('spillway.readers')").fetchone() == (None,):
-        return
     connection.execute("DELETE FROM spillway.readers WHERE reader = %s AND relation = %s", [reader, name])
-    if (
-        connection.execute("SELECT FROM spillway.readers WHERE relation = %s LIMIT 1", [name]).fetchone()
-        is None
-    ):
-        for event in EVENTS:
-            function = sql.Identifier("spillway", f"{name}.{event}")
-            connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}() CASCADE").format(function))
-        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(change_table(table)))
+    others = "SELECT FROM spillway.readers WHERE relation = %s LIMIT 1"
+    if connection.execute(others, [name]).fetchone() is None:
+        _drop(connection, name)
+
+
+def relations_of(connection: psycopg.Connection[Any], reader: str) -> list[str]:
+    """The tables whose changes triggers record for a reader."""
+    if connection.execute("SELECT to_regclass('spillway.readers')").fetchone() == (None,):
+        return []
+    rows = connection.execute(
+        "SELECT relation FROM spillway.readers WHERE reader = %s ORDER BY 1", [reader]
+    ).fetchall()
+    return [relation for (relation,) in rows]
+
+
+def _drop(connection: psycopg.Connection[Any], table: str) -> None:
+    for event in EVENTS:
+        function = sql.Identifier("spillway", f"{Table.name_of(table)}.{event}")
+        connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}() CASCADE").format(function))
+    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(change_table(table)))
 
 
 def lock_capture(connection: psycopg.Connection[Any]) -> None:
@@ -118,7 +133,7 @@ def lock_capture(connection: psycopg.Connection[Any]) -> None:
     connection.execute("CREATE SCHEMA IF NOT EXISTS spillway")
 
 
-def _columns(connection: psycopg.Connection[Any], schema: str, name: str) -> tuple[tuple[str, str], ...]:
+def columns_of(connection: psycopg.Connection[Any], schema: str, name: str) -> tuple[tuple[str, str], ...]:
     rows = connection.execute(
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
         "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "

@@ -12,7 +12,7 @@ truncates a table records only the rows that it sees; tables with partitions are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -113,13 +113,18 @@ class SlotFeed:
         changes = delta_schema(relation.columns).empty_table() if later is None else later.of(relation)
         return Answer(tuple(one.drop_columns([WEIGHT]) for one in found), changes)
 
-    def confirm(self, vector: str) -> None:
+    def incarnations(self, connection: Connection) -> dict[str, str]:
+        return self._slot.incarnations(connection)
+
+    def confirm(self, vector: str, settle: Callable[[Connection], None]) -> None:
+        def settled(connection: Connection) -> None:
+            connection.execute("SET LOCAL synchronous_commit = local")
+            settle(connection)
+
+        self._session.transaction(settled)  # before the slot moves: an older view may not go on then
         if self._free is not None and Snapshot.read(vector).contains(self._free[0]):
             self._slot.advance(self._free[1])
             self._free = None
-
-    def forget(self) -> None:
-        self._slot.drop()
 
     def _since(self, vector: str, moment: _Moment) -> _Later | None:
         """The changes that a moment saw and a vector does not contain; None: surely none."""

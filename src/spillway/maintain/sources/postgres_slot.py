@@ -16,9 +16,15 @@ from collections.abc import Sequence
 import numpy as np
 from psycopg import sql
 
-from spillway.errors import SourceError
+from spillway.errors import IncarnationError, SourceError
 from spillway.maintain.sources.pgoutput import DecodedChanges
-from spillway.maintain.sources.postgres_capture import Table, create_trigger, lock_capture
+from spillway.maintain.sources.postgres_capture import (
+    Table,
+    columns_of,
+    create_trigger,
+    database_identity,
+    lock_capture,
+)
 from spillway.maintain.sources.postgres_session import Connection, PostgresSession
 
 _PIECE_BITS = 26
@@ -70,30 +76,46 @@ class Slot:
         key = repr((reader, server, session.database(), self._tables)).encode()
         self.name = f"spillway_{hashlib.sha256(key).hexdigest()[:32]}"
 
-    def exists(self) -> bool:
-        found = self._session.alone(
-            lambda c: c.execute(
-                "SELECT wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s", [self.name]
-            ).fetchone()
-        )
-        if found is not None and found[0]:
-            raise SourceError(
-                f"PostgreSQL server: the changes for slot {self.name} are lost (max_slot_wal_keep_size); run "
-                "spillway maintain with --forget, and again to load the view anew"
+    def incarnations(self, connection: Connection) -> dict[str, str]:
+        """A name of each table of this database with its publication; empty: not all of its changes come."""
+        slot = connection.execute(
+            "SELECT wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s", [self.name]
+        ).fetchone()
+        if slot is None or slot[0]:
+            raise IncarnationError(
+                f"PostgreSQL server: the slot {self.name} or its changes are gone "
+                "(max_slot_wal_keep_size); run spillway maintain with --reload to load the view again"
             )
-        return found is not None
+        identity = database_identity(connection)
+        found = {}
+        for table in self._tables:
+            row = connection.execute(
+                "SELECT c.oid, p.oid, g.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                "JOIN pg_publication_rel m ON m.prrelid = c.oid JOIN pg_publication p ON p.oid = m.prpubid "
+                "JOIN pg_publication_rel w ON w.prpubid = p.oid JOIN pg_class g ON g.oid = w.prrelid "
+                "AND g.relname = %s AND g.relnamespace = to_regnamespace('spillway') "
+                "JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = 'spillway_gone' "
+                "AND t.tgenabled IN ('O', 'A') "
+                "WHERE p.pubname = %s AND n.nspname = %s AND c.relname = %s",
+                [gone_table(table)[1], self.name, *Table.parts(table)],
+            ).fetchone()
+            found[Table.name_of(table)] = "" if row is None else " ".join([identity, *map(str, row)])
+        return found
 
     def create(self) -> None:
-        """Have all changes from now on. One that is there already, of a load that was cut off, is kept.
+        """Have all changes from now on.
 
         Afterwards all transactions have ended that might have committed before the slot began: a snapshot
         that is taken now contains whatever the slot will not give.
         """
-        if not self.exists():
-            self._session.transaction(self._prepare)
-            self._session.alone(
-                lambda c: c.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [self.name])
+        self._session.transaction(self._prepare)
+        self._session.alone(
+            lambda c: c.execute(
+                "SELECT pg_create_logical_replication_slot(%s, 'pgoutput') WHERE NOT EXISTS "
+                "(SELECT FROM pg_replication_slots WHERE slot_name = %s)",  # a lost connection: try again
+                [self.name, self.name],
             )
+        )
         ((barrier,),) = self._numbers("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
         while self._numbers("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")[0][0] < barrier:
             time.sleep(0.02)
@@ -124,16 +146,6 @@ class Slot:
             )
         )
 
-    def drop(self) -> None:
-        """Give up the slot; tables keep their REPLICA IDENTITY FULL."""
-        self._session.alone(
-            lambda c: c.execute(
-                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
-                [self.name],
-            )
-        )
-        self._session.transaction(self._clear)
-
     def _prepare(self, connection: Connection) -> None:
         lock_capture(connection)
         names = []
@@ -162,8 +174,13 @@ class Slot:
             connection.execute(sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(source))
         name = f"{table.schema}.{table.name}"
         gone = sql.Identifier(*gone_table(name))
-        if connection.execute("SELECT to_regclass(%s)", [gone.as_string(connection)]).fetchone() != (None,):
+        known = connection.execute(
+            "SELECT FROM pg_trigger WHERE tgname = 'spillway_gone' AND tgrelid = %s::text::regclass",
+            [source.as_string(connection)],
+        ).fetchone()
+        if known is not None and columns_of(connection, *gone_table(name))[:-1] == table.columns:
             return
+        drop_gone(connection, gone_table(name)[1])  # of a table that was dropped, or is altered
         columns = sql.SQL(", ").join(sql.Identifier(column) for column, _ in table.columns)
         connection.execute(
             sql.SQL("CREATE TABLE {} AS SELECT {} FROM {} LIMIT 0").format(gone, columns, source)
@@ -178,18 +195,39 @@ class Slot:
         ).format(gone=gone, columns=columns, source=source)
         create_trigger(connection, source, f"{name}.gone", "gone", "BEFORE TRUNCATE", "", body)
 
-    def _clear(self, connection: Connection) -> None:
-        lock_capture(connection)
-        connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(self.name)))
-        for table in self._tables:
-            used = connection.execute(
-                "SELECT FROM pg_publication_tables WHERE schemaname = %s AND tablename = %s LIMIT 1",
-                gone_table(table),
-            ).fetchone()
-            if used is None:
-                gone = sql.Identifier(*gone_table(table))
-                connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}() CASCADE").format(gone))
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(gone))
-
     def _numbers(self, text: str) -> list[tuple[int, ...]]:
         return self._session.alone(lambda c: c.execute(text).fetchall())
+
+
+def drop_slot(session: PostgresSession, name: str) -> None:
+    """Give up a slot with its publication; tables keep their REPLICA IDENTITY FULL."""
+    session.alone(
+        lambda c: c.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
+            [name],
+        )
+    )
+
+    def cleared(connection: Connection) -> None:
+        lock_capture(connection)
+        gone = connection.execute(
+            "SELECT tablename FROM pg_publication_tables WHERE pubname = %s AND schemaname = 'spillway'",
+            [name],
+        ).fetchall()
+        connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
+        for (table,) in gone:
+            used = connection.execute(
+                "SELECT FROM pg_publication_tables WHERE schemaname = 'spillway' AND tablename = %s LIMIT 1",
+                [table],
+            ).fetchone()
+            if used is None:
+                drop_gone(connection, table)
+
+    session.transaction(cleared)
+
+
+def drop_gone(connection: Connection, name: str) -> None:
+    """Remove a table of rows that a TRUNCATE takes, and the trigger that fills it."""
+    gone = sql.Identifier("spillway", name)
+    connection.execute(sql.SQL("DROP FUNCTION IF EXISTS {}() CASCADE").format(gone))
+    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(gone))

@@ -8,7 +8,7 @@ triggers, and TRUNCATE in a REPEATABLE READ transaction records only what that t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pyarrow as pa
@@ -19,8 +19,7 @@ from spillway.maintain.execute import Answer
 from spillway.maintain.sources.postgres_capture import (
     Table,
     change_table,
-    check_reader,
-    forget_table,
+    incarnation,
     install_table,
 )
 from spillway.maintain.sources.postgres_select import all_rows, changes_since, oldest_change
@@ -43,12 +42,8 @@ class TriggerFeed:
 
         self._session.transaction(installed)
 
-    def resume(self) -> None:
-        def resumed(connection: Connection) -> None:
-            for table in self._tables:
-                check_reader(connection, table, self._reader)
-
-        self._session.transaction(resumed)
+    def incarnations(self, connection: Connection) -> dict[str, str]:
+        return {Table.name_of(table): incarnation(connection, table) for table in self._tables}
 
     def load(self, relations: Sequence[Relation], at: str | None) -> Cut:
         def loaded(connection: Connection) -> Cut:
@@ -79,8 +74,9 @@ class TriggerFeed:
 
         return self._session.repeatable(answered, [relation])
 
-    def confirm(self, vector: str) -> None:
+    def confirm(self, vector: str, settle: Callable[[Connection], None]) -> None:
         def confirmed(connection: Connection) -> None:
+            settle(connection)
             connection.execute("SET LOCAL synchronous_commit = off")  # what is lost is confirmed again
             for table in self._tables:
                 connection.execute(
@@ -96,13 +92,6 @@ class TriggerFeed:
                 )
 
         self._session.transaction(confirmed)
-
-    def forget(self) -> None:
-        def forgotten(connection: Connection) -> None:
-            for table in self._tables:
-                forget_table(connection, table, self._reader)
-
-        self._session.transaction(forgotten)
 
 
 def _age_seconds(connection: Connection, relations: Sequence[Relation], since: str) -> float | None:

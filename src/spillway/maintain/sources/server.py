@@ -4,6 +4,13 @@ A vector is a text that says exactly which committed changes it contains: whole 
 tables of the server. For two vectors of one server that were read after each other, the later one contains
 the earlier. Every answer comes from one transaction, together with the changes that this transaction saw and
 the given vector does not contain; so the caller can take them out, whoever writes meanwhile.
+
+A vector also says which incarnation of the tables it belongs to (`position.py`). A server refuses a vector of
+another incarnation with an `IncarnationError`: the table was dropped and recreated, or an older copy of the
+source or of the view store was restored. To know the latter it keeps a mark for each reader. A round commits
+in three steps: `announce` leaves the mark of the new vector at the source, then the view is committed with
+that vector, then `confirm` makes the mark the only valid one. After a kill between two of them one of the two
+marks is that of the stored view; after a restore neither is.
 """
 
 from __future__ import annotations
@@ -51,14 +58,21 @@ class Server(Protocol):
     def columns(self, table: str) -> tuple[Column, ...]:
         """The columns of a table; an unknown table is refused."""
 
-    def install(self, tables: Sequence[str], reader: str) -> None:
-        """Record the changes of `tables` from now on, and keep them until `reader` has confirmed them."""
+    def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
+        """Record the changes of `tables` from now on, and keep them until `reader` has confirmed them.
+
+        A reader is new to the server; `store` says where its view is stored.
+        """
 
     def resume(self, tables: Sequence[str], reader: str) -> None:
         """Go on reading the changes that `install` asked for, maybe in another process."""
 
-    def forget(self, tables: Sequence[str], reader: str) -> None:
-        """`reader` needs no changes any more; what only it needed is removed from the server."""
+    def forget(self, tables: Sequence[str], reader: str, store: str = "") -> list[str]:
+        """No changes are needed for `reader`, for `reader/...`, and for others with the same `store`.
+
+        What only they needed is removed from the server. Returns the other stores for which changes of
+        `tables` are still kept.
+        """
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         """All rows: as they are now, or as they were at the vector `at`."""
@@ -68,6 +82,12 @@ class Server(Protocol):
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         """Answer a maintenance query; `later` are the changes it saw beyond `vector`."""
+
+    def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
+        """`reader` stands at `before` (None: nowhere yet) and is about to commit `vector`.
+
+        Refused if the tables are no longer those that both belong to.
+        """
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
         """`reader` needs no change that `vector` contains any more."""

@@ -1,46 +1,48 @@
 """An SQLite file as a server: triggers write each change into a change table with a growing number.
 
 SQLite has one writer at a time, so the numbers of a table grow in the order of commits, and the largest ones
-that a transaction sees, one per table, are a vector. Known limits: `INSERT OR REPLACE` deletes without firing
-triggers unless the writer sets `PRAGMA recursive_triggers = on`; types are those of the declaration, and
-values that do not fit are refused when they are read.
+that a transaction sees, one per table, are the place of a vector; the incarnation of a table is that of its
+triggers (`sqlite_capture.py`). Known limit: types are those of the declaration, and a round is refused while
+a table holds values of another type.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.change_readers import EVENTS, READERS, left_by_all, trigger_name
+from spillway.maintain.sources.change_readers import ChangeReaders
+from spillway.maintain.sources.position import Position, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture, quoted
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.plan.schema import Column
 
 _WAIT_SECONDS = 30.0
-_NOW = "(julianday('now') - 2440587.5) * 86400.0"
-"""Seconds since 1970."""
+_PYTHON = {"int64": int, "string": str, "binary": bytes, "double": float}
+"""What SQLite's values of each type are in Python."""
 
 
 class SqliteServer:
     """One SQLite file; `cooperative` allows temporary tables for the keys of a query."""
 
     def __init__(self, path: str | Path, *, cooperative: bool = True, sub_batch: int | None = None) -> None:
-        if not Path(path).is_file():
-            raise SourceError(f"SQLite file {path} does not exist; check path in the job file")
         self._path = str(path)
-        self._connection = sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)
         self._cooperative = cooperative
         self._sub_batch = SubBatch(sub_batch)
+        self._reader = ""
+        self._connect()
 
     def columns(self, table: str) -> tuple[Column, ...]:
         found = self._connection.execute("SELECT name, type FROM pragma_table_info(?)", [table]).fetchall()
@@ -48,68 +50,74 @@ class SqliteServer:
             raise SourceError(f"SQLite file {self._path} has no table {table}; check table in the job file")
         return tuple(Column(name, _type(declared)) for name, declared in found)
 
-    def install(self, tables: Sequence[str], reader: str) -> None:
+    def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
+        self._reader = reader
         with self._transaction("BEGIN IMMEDIATE"):
-            self._connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {READERS} (reader TEXT, relation TEXT, vector INTEGER, "
-                "PRIMARY KEY (reader, relation))"
-            )
+            self._readers.create()
             for table in tables:
-                self._install(table)
-                self._connection.execute(
-                    f"INSERT OR IGNORE INTO {READERS} VALUES (?, ?, 0)", [reader, table.lower()]
-                )
+                self._capture(table).create()
+            self._readers.enter(reader, store, [table.lower() for table in tables])
 
-    def resume(self, tables: Sequence[str], reader: str) -> None:
-        """Triggers record changes whoever reads them."""
+    def resume(self, tables: Sequence[str], reader: str) -> None:  # noqa: ARG002 - triggers go on by themselves
+        self._reader = reader
 
-    def forget(self, tables: Sequence[str], reader: str) -> None:
-        known = self._connection.execute(
-            "SELECT count(*) FROM sqlite_master WHERE name = 'spillway_readers'"
-        ).fetchall()
-        if not known[0][0]:
-            return
+    def forget(self, tables: Sequence[str], reader: str, store: str = "") -> list[str]:
         with self._transaction("BEGIN IMMEDIATE"):
-            for table in left_by_all(self._connection, tables, reader):
-                for event in EVENTS:
-                    trigger = _quoted(trigger_name(event, table))
-                    self._connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-                self._connection.execute(f"DROP TABLE IF EXISTS {_changes(table)}")
+            if not self._known():
+                return []
+            self._readers.create()  # a file of an older version has only one of the two tables
+            for relation in self._readers.leave(reader, store):
+                self._capture(relation).drop()
+            if self._readers.empty():
+                self._readers.drop()
+                return []
+            return sorted({store for table in tables for store in self._readers.stores(table.lower())})
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         deltas = []
         with self._transaction():
-            vector = self._vector(relations)
+            position = self._position(relations) if at is None else self._checked(relations, at)
             for relation in relations:
-                names = ", ".join(map(_quoted, (column.name for column in relation.columns)))
-                rows = self._fetch(f"SELECT {names}, 1 FROM {_quoted(relation.table)}", relation)
-                later = [] if at is None else [self._later(relation, at, sign=-1)]
-                deltas.append(pa.concat_tables([rows, *later]))
-        return Cut(vector, tuple(deltas))
+                names = ", ".join(quoted(column.name) for column in relation.columns)
+                sql = f"SELECT {names}, 1 FROM {quoted(relation.table)}"
+                if at is None:
+                    deltas.append(self._fetch(sql, relation))
+                else:
+                    later = self._later_sql(relation, position, sign=-1)
+                    deltas.append(self._fetch(f"{sql} UNION ALL {later}", relation))
+        return Cut(position.text, tuple(deltas))
 
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+        self._reconnect()
         with self._transaction():
-            vector = self._vector(relations)
-            deltas = tuple(self._later(relation, since) for relation in relations)
-            return Cut(vector, deltas, self._age_seconds(relations, since))
+            known = self._checked(relations, since)
+            position = self._position(relations)
+            deltas = tuple(self._fetch(self._later_sql(one, known), one) for one in relations)
+            if position.at == known.at:
+                return Cut(since, deltas)
+            return Cut(position.text, deltas, self._age_seconds(relations, known))
 
     def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
             rows = tuple(self._match(relation, one) for one in key_sets)
-            return Answer(rows, self._later(relation, vector))
+            return Answer(rows, self._fetch(self._later_sql(relation, Position.read(vector)), relation))
+
+    def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
+        position = Position.read(vector)
+        with self._transaction("BEGIN IMMEDIATE"):
+            self._check(tables, position)
+            mark = None if before is None else Position.read(before).mark
+            if mark is not None and not self._readers.stands_at(reader, mark):
+                raise restored(f"SQLite file {self._path}")
+            self._readers.announce(reader, mark, position.mark)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
+        position = Position.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
+            self._check(tables, position)
+            self._readers.confirm(reader, position.mark, position.at)
             for table in tables:
-                self._connection.execute(
-                    f"UPDATE {READERS} SET vector = ? WHERE reader = ? AND relation = ?",
-                    [_number(vector, table), reader, table.lower()],
-                )
-                self._connection.execute(
-                    f"DELETE FROM {_changes(table)} WHERE spillway_number <= "
-                    f"(SELECT min(vector) FROM {READERS} WHERE relation = ?)",
-                    [table.lower()],
-                )
+                self._capture(table).prune(self._readers.least(table.lower()))
 
     def close(self) -> None:
         self._connection.close()
@@ -127,71 +135,70 @@ class SqliteServer:
                 raise SourceError(f"SQLite file {self._path}: {error}") from error
             raise
 
-    def _install(self, table: str) -> None:
-        columns = self._connection.execute(
-            "SELECT name, type FROM pragma_table_info(?) ORDER BY cid", [table]
-        ).fetchall()
-        names = [_quoted(name) for name, _ in columns]
-        declared = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns)
-        changes = _changes(table)
-        self._connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {changes} "
-            f"(spillway_number INTEGER PRIMARY KEY AUTOINCREMENT, spillway_weight INTEGER NOT NULL, "
-            f"spillway_at REAL NOT NULL DEFAULT ({_NOW}), {declared})"
-        )
-        kept = self._connection.execute(
-            "SELECT name FROM pragma_table_info(?) ORDER BY cid", [f"spillway_changes_{table.lower()}"]
-        ).fetchall()
-        if [name for (name,) in kept[3:]] != [name for name, _ in columns]:
-            raise SourceError(
-                f"SQLite table {table} in {self._path} has other columns than when its changes were first "
-                f"recorded; drop the table {changes} and its triggers, and load the view again"
-            )
-        for event, images in (("INSERT", [(1, "NEW")]), ("DELETE", [(-1, "OLD")]), ("UPDATE", None)):
-            pairs = images or [(-1, "OLD"), (1, "NEW")]
-            inserts = " ".join(
-                f"INSERT INTO {changes} (spillway_weight, {', '.join(names)}) "
-                f"VALUES ({weight}, {', '.join(f'{image}.{name}' for name in names)});"
-                for weight, image in pairs
-            )
-            trigger = _quoted(trigger_name(event, table))
-            self._connection.execute(
-                f"CREATE TRIGGER IF NOT EXISTS {trigger} AFTER {event} ON {_quoted(table)} "
-                f"FOR EACH ROW BEGIN {inserts} END"
-            )
+    def _connect(self) -> None:
+        if not Path(self._path).is_file():
+            raise SourceError(f"SQLite file {self._path} does not exist; check path in the job file")
+        self._connection = sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)
+        self._readers = ChangeReaders(self._connection, "spillway_")
 
-    def _vector(self, relations: Sequence[Relation]) -> str:
-        """The last number of every table; AUTOINCREMENT keeps it though rows are deleted."""
-        names = sorted({relation.table.lower() for relation in relations})
-        last = dict(self._connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
-        return json.dumps({name: last.get(f"spillway_changes_{name}", 0) for name in names})
+    def _reconnect(self) -> None:
+        """A connection may go on with a file that another one was copied over, or with pages of it."""
+        self._connection.close()
+        self._connect()
 
-    def _age_seconds(self, relations: Sequence[Relation], since: str) -> float | None:
+    def _known(self) -> bool:
+        found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'spillway_readers'")
+        return found.fetchone() is not None
+
+    def _capture(self, table: str) -> SqliteCapture:
+        return SqliteCapture(self._connection, table)
+
+    def _checked(self, relations: Sequence[Relation], vector: str) -> Position:
+        """The position of a vector, which must be that of the stored view; in a transaction."""
+        position = Position.read(vector)
+        self._check(sorted({relation.table for relation in relations}), position)
+        if not self._known() or not self._readers.stands_at(self._reader, position.mark):
+            raise restored(f"SQLite file {self._path}")
+        return position
+
+    def _check(self, tables: Sequence[str], position: Position) -> None:
+        for table in tables:
+            incarnation = self._capture(table).incarnation()
+            if incarnation is None or incarnation != position.of.get(table.lower()):
+                raise recreated(f"SQLite table {table} in {self._path}")
+
+    def _position(self, relations: Sequence[Relation]) -> Position:
+        """Now: the last number of every table."""
+        captures = {table.lower(): self._capture(table) for table in {one.table for one in relations}}
+        at = {name: capture.last() for name, capture in captures.items()}
+        of = {name: capture.incarnation() or "" for name, capture in captures.items()}
+        return Position(at, of, new_mark())
+
+    def _age_seconds(self, relations: Sequence[Relation], since: Position) -> float | None:
         oldest = [
             self._connection.execute(
-                f"SELECT {_NOW} - min(spillway_at) FROM {_changes(table)} WHERE spillway_number > ?",
-                [_number(since, table)],
+                f"SELECT {NOW} - min(spillway_at) FROM {self._capture(table).changes} "
+                "WHERE spillway_number > ?",
+                [since.at[table.lower()]],
             ).fetchall()[0][0]
             for table in {relation.table for relation in relations}
         ]
         return max((age for age in oldest if age is not None), default=None)
 
-    def _later(self, relation: Relation, vector: str, *, sign: int = 1) -> pa.Table:
-        names = ", ".join(_quoted(column.name) for column in relation.columns)
-        return self._fetch(
-            f"SELECT {names}, {sign} * spillway_weight FROM {_changes(relation.table)} "
-            "WHERE spillway_number > ?",
-            relation,
-            [_number(vector, relation.table)],
+    def _later_sql(self, relation: Relation, position: Position, *, sign: int = 1) -> str:
+        names = ", ".join(quoted(column.name) for column in relation.columns)
+        return (
+            f"SELECT {names}, {sign} * spillway_weight FROM {self._capture(relation.table).changes} "
+            f"WHERE spillway_number > {int(position.at[relation.table.lower()])}"
         )
 
     def _match(self, relation: Relation, key_set: KeySet) -> pa.Table:
-        names = ", ".join(f"r.{_quoted(column.name)}" for column in relation.columns)
-        table = _quoted(relation.table)
+        names = ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
+        table = quoted(relation.table)
         if not key_set.columns:
             return self._fetch(f"SELECT {names}, 1 FROM {table} r", relation).drop_columns([WEIGHT])
         keys = [f"k{place}" for place in key_set.columns]
-        on = " AND ".join(f"r.{_quoted(relation.columns[p].name)} = k.k{p}" for p in key_set.columns)
+        on = " AND ".join(f"r.{quoted(relation.columns[p].name)} = k.k{p}" for p in key_set.columns)
         values = list(zip(*(column.to_pylist() for column in key_set.keys.columns), strict=True))
         marks = f"({', '.join('?' for _ in keys)})"
         if self._cooperative:
@@ -217,15 +224,38 @@ class SqliteServer:
         """Rows with a weight; SQLite hands out Python rows, which are turned into columns as a whole."""
         rows = self._connection.execute(sql, parameters).fetchall()
         schema = delta_schema(relation.columns)
-        columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
-        try:
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise SourceError(
-                f"SQLite table {relation.table} in {self._path} holds a value that is not of its column's "
-                f"declared type: {error}"
-            ) from None
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+        if any(wrong := [_wrong(values, field) for values, field in zip(columns, schema, strict=True)]):
+            rows = self._without(rows, relation, wrong)
+            columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _without(
+        self, rows: list[tuple[Any, ...]], relation: Relation, wrong: Sequence[set[type]]
+    ) -> list[tuple[Any, ...]]:
+        """Leave out rows with values of a wrong type that came and went again; refuse one that is there."""
+        good, bad = list[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
+        for row in rows:
+            places = [place for place, value in enumerate(row) if type(value) in wrong[place]]
+            if places:
+                bad[(places[0], *((type(value), value) for value in row[:-1]))] += row[-1]
+            else:
+                good.append(row)
+        for (place, *values), weight in bad.items():
+            if weight:
+                column = relation.columns[place]
+                raise SourceError(
+                    f"SQLite table {relation.table} in {self._path}: column {column.name} holds "
+                    f"{values[place][1]!r}, which is not of its declared type ({column.type}); "
+                    "correct or delete that row"
+                )
+        return good
+
+
+def _wrong(values: Sequence[object], field: pa.Field) -> set[type]:
+    """The types among some values that are not the one of a column."""
+    return set(map(type, values)) - {type(None), _PYTHON[str(field.type)]}
 
 
 def _type(declared: str) -> str:
@@ -240,16 +270,3 @@ def _type(declared: str) -> str:
         if any(word in upper for word in words):
             return kind
     return f"sqlite {declared or 'without a type'}"
-
-
-def _number(vector: str, table: str) -> int:
-    number: int = json.loads(vector).get(table.lower(), 0)
-    return number
-
-
-def _changes(table: str) -> str:
-    return _quoted(f"spillway_changes_{table.lower()}")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -15,6 +15,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from spillway.errors import SourceError
+from spillway.maintain.sources.file_identity import delta_identity, files_identity
+from spillway.maintain.sources.position import recreated
 from spillway.plan.arrow_types import spark_type
 from spillway.plan.schema import Column
 
@@ -59,14 +61,19 @@ class TableFiles:
             return sorted(self._delta(table, version).file_uris())
         return [str(self._root / table / name) for name in version]
 
+    def identity(self, table: str, version: Version) -> str:
+        """What tells this version from one of a table that was recreated or restored."""
+        try:
+            if isinstance(version, int):
+                return delta_identity(self._delta(table, version))
+            return files_identity(self.files(table, version))
+        except (SourceError, FileNotFoundError) as error:
+            self.version(table)  # the table itself may be missing, which is another error
+            raise recreated(f"table {self._root / table}") from error
+
     def between(self, table: str, since: Version, until: Version) -> tuple[list[str], list[str]]:
-        """The files that came and those that went."""
+        """The files that came and those that went; of a Parquet table none may have gone."""
         old, new = set(self.files(table, since)), set(self.files(table, until))
-        if isinstance(since, list) and old - new:
-            raise SourceError(
-                f"Parquet table {self._root / table} lost {min(old - new)}: such tables may only grow; "
-                "delete the view store to load the view again"
-            )
         return sorted(new - old), sorted(old - new)
 
     def _is_delta(self, table: str) -> bool:

@@ -7,7 +7,6 @@ has to come to the view manager anyway.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from spillway.errors import SourceError
 from spillway.maintain.algebra import consolidate, negated, weighted
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.sources.position import Position, recreated
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.sources.table_files import TableFiles, Version
 from spillway.maintain.unify import KeySet
@@ -38,21 +38,25 @@ class SparkServer:
     def columns(self, table: str) -> tuple[Column, ...]:
         return self._tables.columns(table)
 
-    def install(self, tables: Sequence[str], reader: str) -> None:
+    def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
         """Versions are kept by the tables themselves."""
 
     def resume(self, tables: Sequence[str], reader: str) -> None:
         """Nothing is kept for a reader."""
 
-    def forget(self, tables: Sequence[str], reader: str) -> None:
+    def forget(self, tables: Sequence[str], reader: str, store: str = "") -> list[str]:  # noqa: ARG002
         """Nothing is kept for a reader."""
+        return []
 
     def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
         vector = at or self._vector(relations)
+        if at is not None:
+            self._check(at)
         rows = [self._collect(self._frame(one, self._files(one, vector)), one) for one in relations]
         return Cut(vector, tuple(weighted(table) for table in rows))
 
     def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+        self._check(since)
         vector = self._vector(relations)
         deltas = []
         for one in relations:
@@ -66,6 +70,10 @@ class SparkServer:
         rows = tuple(self._match(relation, one, files) for one in key_sets)
         return Answer(rows, delta_schema(relation.columns).empty_table())
 
+    def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002
+        """What was read must still be there: nothing is marked at the source."""
+        self._check(vector)
+
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
         """Nothing is kept for a reader."""
 
@@ -74,7 +82,16 @@ class SparkServer:
 
     def _vector(self, relations: Sequence[Relation]) -> str:
         names = sorted({relation.table for relation in relations})
-        return json.dumps({name: self._tables.version(name) for name in names})
+        versions = {name: self._tables.version(name) for name in names}
+        identities = {name: self._tables.identity(name, version) for name, version in versions.items()}
+        return Position(versions, identities).text
+
+    def _check(self, vector: str) -> None:
+        """Refuse a vector whose versions are not those of the tables that are there now."""
+        position = Position.read(vector)
+        for name, version in position.at.items():
+            if self._tables.identity(name, version) != position.of[name]:
+                raise recreated(f"table {name}")
 
     def _files(self, relation: Relation, vector: str) -> list[str]:
         return self._tables.files(relation.table, _version(vector, relation))
@@ -115,11 +132,12 @@ def _read(relation: Relation, files: Sequence[str]) -> pa.Table:
             tables.append(pq.read_table(file, columns=names).select(names).rename_columns(schema.names))
         except (OSError, pa.ArrowInvalid) as error:
             raise SourceError(
-                f"file {file} of table {relation.table} cannot be read: {error}; load the view again"
+                f"file {file} of table {relation.table} cannot be read: {error}; "
+                "run spillway maintain with --reload"
             ) from error
     return pa.concat_tables([table.cast(schema) for table in tables] or [schema.empty_table()])
 
 
 def _version(vector: str, relation: Relation) -> Version:
-    version: Version = json.loads(vector)[relation.table]
+    version: Version = Position.read(vector).at[relation.table]
     return version
