@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spillway.errors import SourceError
+from spillway.errors import IncarnationError
 from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
@@ -67,7 +68,7 @@ class Busy(SparkServer):
 def expected(root: Path, vector: str) -> Counter[tuple[object, ...]]:
     files = TableFiles(root)
     with duckdb.connect() as base:
-        for name, version in json.loads(vector).items():
+        for name, version in json.loads(vector)["at"].items():
             tables = [pq.read_table(file) for file in files.files(name, version)]
             base.register(name, pa.concat_tables(tables) if tables else rows(random.Random(0), 0))
         return Counter(base.execute(VIEW).fetchall())
@@ -113,13 +114,40 @@ def test_rounds_by_spark_jobs_while_others_write(spark: "SparkSession", lake: Pa
     store.close()
 
 
-def test_a_parquet_table_that_loses_a_file_is_refused(lake: Path) -> None:
+@pytest.mark.parametrize("how", ["lost", "overwritten"])
+def test_a_parquet_table_that_loses_a_file_is_refused(lake: Path, how: str) -> None:
     files = TableFiles(lake)
     version = files.version("c")
+    known = files.identity("c", version)
+    assert files.identity("c", version) == known
     (lake / "c" / "part-0.parquet").unlink()
-    pq.write_table(rows(random.Random(1), 2), lake / "c" / "part-1.parquet")
-    with pytest.raises(SourceError, match="may only grow"):
-        files.between("c", version, files.version("c"))
+    name = "part-1.parquet" if how == "lost" else "part-0.parquet"
+    pq.write_table(rows(random.Random(1), 2), lake / "c" / name)
+    if how == "lost":
+        with pytest.raises(IncarnationError, match="--reload"):
+            files.identity("c", version)
+    else:
+        assert files.identity("c", version) != known
+
+
+def test_a_recreated_table_ends_a_round_of_spark_jobs(
+    spark: "SparkSession", lake: Path, tmp_path: Path
+) -> None:
+    server = SparkServer(spark, lake)
+    definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
+    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    homes = [Home("lake", name) for name in TABLES]
+    choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
+    manager = ViewManager(definition, homes, {"lake": server}, store, choose)
+    manager.open()
+    shutil.rmtree(lake / "a")
+    write_deltalake(lake / "a", rows(random.Random(4), 5))
+    with pytest.raises(IncarnationError, match="--reload"):
+        manager.round()
+    manager.reload()
+    assert manager.verify() == 0
+    manager.close()
+    store.close()
 
 
 def random_delta(chance: random.Random, prefix: str, count: int, *, floating: bool) -> pa.Table:
