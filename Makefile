@@ -7,10 +7,11 @@ STAMP := $(VENV)/.spillway-setup
 TEST_ARGS ?=
 # Test files are shared out among so many processes, each with a Spark session of its own; 0: all in one.
 WORKERS ?= 2
+MINUTES ?= 60
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast mutants check format bench lock clean
+.PHONY: help setup demo test test-fast histories mutants check format bench lock clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -35,6 +36,9 @@ test: setup          ## the whole suite
 
 test-fast: setup     ## everything that needs no Spark
 	$(PYTEST) $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim tests/maintain)
+
+histories: setup     ## random histories of the engine for MINUTES=60 minutes, counted
+	$(BIN)/python tests/histories.py --minutes $(MINUTES) --workers $(WORKERS)
 
 check: setup         ## lint, format, types, layers
 	$(BIN)/ruff check .

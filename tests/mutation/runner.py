@@ -57,8 +57,10 @@ AREAS = {
 """What must be right before all: at least 95 % of the mutants here must be found."""
 OTHERS = "others"
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
-TEST_SECONDS = 90.0
+TEST_SECONDS = 45.0
 """Tests that together take longer than this are not all run for one mutant: the quickest are."""
+_OUTCOMES = {0: "survived", 2: "inapplicable", 3: "timeout"}
+"""By the exit code of a forked process; any other one is that of a test that failed, or of a crash."""
 KILLED, SURVIVED, TIMEOUT, UNTESTED, INAPPLICABLE = (
     "killed",
     "survived",
@@ -110,7 +112,7 @@ class Mutation:
             directory = tempfile.mkdtemp(prefix="spillway-mutant-")
             process = os.fork()
             if not process:
-                self._child(session, change, [items[one.test] for one in tests], directory)
+                self._child(session, change, [(items[one.test], one.seconds) for one in tests], directory)
             running[process] = change, time.monotonic(), limit, directory
         while running:
             self._settle(running)
@@ -131,20 +133,16 @@ class Mutation:
                 del running[process]
                 said = Path(directory) / "said"
                 text = said.read_text() if said.exists() else f"ended with status {status}"
-                outcome = (
-                    TIMEOUT
-                    if not ended
-                    else {0: SURVIVED, 2: INAPPLICABLE}.get(os.waitstatus_to_exitcode(status), KILLED)
-                )
+                outcome = TIMEOUT if not ended else _OUTCOMES.get(os.waitstatus_to_exitcode(status), KILLED)
                 self._note(change, outcome, "" if outcome in (SURVIVED, TIMEOUT) else text)
                 shutil.rmtree(directory, ignore_errors=True)
                 return
             time.sleep(0.02)
 
     def _child(
-        self, session: pytest.Session, change: Change, tests: list[pytest.Item], directory: str
+        self, session: pytest.Session, change: Change, tests: list[tuple[pytest.Item, float]], directory: str
     ) -> None:
-        """In the forked process: 0 all tests passed, 1 one failed, 2 the function could not be exchanged."""
+        """In the forked process: run the tests, and say by the exit code what became of the mutant."""
         os.setsid()
         said = Path(directory) / "said"
         null = os.open(os.devnull, os.O_RDWR)
@@ -156,7 +154,7 @@ class Mutation:
             if not _exchange(change, self.functions):
                 code = 2
             else:
-                self._run(session, tests)
+                self._run(tests)
                 code = 1 if self.failed else 0
                 said.write_text(self.failed)
         except BaseException as error:
@@ -164,9 +162,18 @@ class Mutation:
         finally:
             os._exit(code)
 
-    def _run(self, session: pytest.Session, tests: Sequence[pytest.Item]) -> None:
-        for number, item in enumerate(tests):
-            following = tests[number + 1] if number + 1 < len(tests) else None
+    def _run(self, tests: Sequence[tuple[pytest.Item, float]]) -> None:
+        deadline = [time.monotonic() + 60]
+
+        def watch() -> None:
+            while time.monotonic() < deadline[0]:
+                time.sleep(0.2)
+            os._exit(3)
+
+        threading.Thread(target=watch, daemon=True).start()
+        for number, (item, seconds) in enumerate(tests):
+            following = tests[number + 1][0] if number + 1 < len(tests) else None
+            deadline[0] = time.monotonic() + 10 + 6 * seconds
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.failed:
                 return

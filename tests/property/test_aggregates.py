@@ -1,29 +1,30 @@
 """Statistics over a stream: any history of late and early rows, limits, turns and restarts gives DuckDB's."""
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from math import isclose
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest import mock
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from history import Check, History, Player, drawn
+from payload import KINDS, column, kind_type
 from spillway.errors import CheckpointError
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Engine
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
 from spillway.manager.relocation import RelocationLimits
-from spillway.model.group_set import all_groups
 from spillway.model.statistic import Frame, Statistic
 from spillway.plan.expression import ColumnRef
 from spillway.plan.statistic_type import statistic_type
@@ -33,9 +34,8 @@ from spillway.state.group import group_of
 from spillway.state.manifest import Counters, EpochRecord
 from spillway.state.manifest_log import ManifestLog
 from spillway.state.operator import WireInput
-from spillway.state.orders import Limits
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster, ScriptedSwaps, scripted_pushes
+from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_US = 10
@@ -45,11 +45,34 @@ KEPT = 4
 """State does without the note."""
 Row = tuple[int, int, int | None, int | None, str]
 FRAMES = [Frame("rows", n) for n in (0, 2, 5)] + [Frame("range", n) for n in (0, 12, 40)]
+SUMS = ("count", "sum", "min", "max", "stddev")
+NUMBERS, OTHERS = ("count", "sum", "avg", "min", "max", "stddev"), ("count", "min", "max")
+ARGUMENTS: dict[str, tuple[pa.DataType, Callable[[int], Any], tuple[str, ...]]] = {
+    "bigint": (pa.int64(), int, NUMBERS),
+    "binary": (pa.binary(), lambda n: f"{n:03d}".encode() * 9, OTHERS),
+    "boolean": (pa.bool_(), lambda n: n % 3 == 0, OTHERS),
+    "date": (pa.date32(), lambda n: date(1970, 1, 1) + timedelta(n), OTHERS),
+    "decimal": (
+        pa.decimal128(20, 3),
+        lambda n: Decimal(n).scaleb(-3),
+        ("count", "sum", "min", "max", "stddev"),
+    ),
+    "double": (pa.float64(), lambda n: n / 4, NUMBERS),
+    "string": (pa.string(), lambda n: f"{n:03d}" * 9, OTHERS),
+    "timestamp": (pa.timestamp("us"), lambda n: datetime(1970, 1, 1) + timedelta(0, n, n), OTHERS),
+}
+"""What a history can take statistics of: made from numbers, with the functions that it has."""
+Kinds = tuple[str, str | None]
+"""The kind of `x`, which state keeps, and that of the payload (see `payload`); None: the note of the row."""
+PLAIN: Kinds = ("bigint", None)
 
 
-def operator(statistics: tuple[Statistic, ...], lateness_us: int, groups: int) -> AggregateOperator:
-    types = [statistic_type(one.function, pa.int64()) for one in statistics]
-    fields = [("id", pa.int64()), ("note", pa.string()), *((f"a{n}", kind) for n, kind in enumerate(types))]
+def operator(
+    statistics: tuple[Statistic, ...], lateness_us: int, groups: int, kinds: Kinds = PLAIN
+) -> AggregateOperator:
+    types = [statistic_type(one.function, ARGUMENTS[kinds[0]][0]) for one in statistics]
+    note = pa.string() if kinds[1] is None else kind_type(kinds[1])
+    fields = [("id", pa.int64()), ("note", note), *((f"a{n}", kind) for n, kind in enumerate(types))]
     return AggregateOperator(
         inputs=(WireInput("s", NAMES, tuple(f"s{n}" for n in range(len(NAMES)))),),
         outputs=(ColumnRef(0, 1), ColumnRef(0, 4), *(ColumnRef(1, n) for n in range(len(types)))),
@@ -64,24 +87,28 @@ def operator(statistics: tuple[Statistic, ...], lateness_us: int, groups: int) -
     )
 
 
-def table(rows: list[Row]) -> pa.Table:
+def table(rows: list[Row], kinds: Kinds = PLAIN) -> pa.Table:
     columns = list(zip(*rows, strict=True)) or [()] * len(NAMES)
-    types = [pa.int64()] * KEPT + [pa.string()]
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    return pa.table(arrays, names=list(NAMES))
+    kind, make, _ = ARGUMENTS[kinds[0]]
+    times, ids, keys = (pa.array(columns[number], pa.int64()) for number in (0, 1, 3))
+    values = pa.array([None if number is None else make(number) for number in columns[2]], kind)
+    notes = pa.array(columns[4], pa.string()) if kinds[1] is None else column(kinds[1], columns[1])
+    return pa.table([times, ids, values, keys, notes], names=list(NAMES))
 
 
-def wire(rows: list[Row], collide: int) -> pa.RecordBatch:
+def wire(rows: list[Row], collide: int, kinds: Kinds = PLAIN) -> pa.RecordBatch:
     """Keys equal modulo `collide` share their hash."""
     keys = np.array([-1 if row[3] is None else row[3] for row in rows])
     hashes = ((keys % collide).astype(np.uint64) * MIX).view(np.int64)
-    columns = table(rows).combine_chunks().to_batches()[0].columns
+    columns = table(rows, kinds).combine_chunks().to_batches()[0].columns
     tags = pa.array(np.zeros(len(rows), dtype=np.int8))
     names = ["t", "h", *(f"s{n}" for n in range(len(NAMES)))]
     return pa.RecordBatch.from_arrays([tags, pa.array(hashes), *columns], names=names)
 
 
-def by_definition(statistics: tuple[Statistic, ...], rows: list[Row]) -> dict[int, tuple[Any, ...]]:
+def by_definition(
+    statistics: tuple[Statistic, ...], rows: list[Row], kinds: Kinds = PLAIN
+) -> dict[int, tuple[Any, ...]]:
     """DuckDB's answer over the rows that were not late."""
     calls = []
     for one in statistics:
@@ -89,10 +116,12 @@ def by_definition(statistics: tuple[Statistic, ...], rows: list[Row]) -> dict[in
         order = "ts, id" if one.frame.kind == "rows" else "ts"
         frame = f"{one.frame.kind} BETWEEN {one.frame.preceding} PRECEDING AND CURRENT ROW"
         calls.append(f"{call} OVER (PARTITION BY k ORDER BY {order} {frame})")
+    whole = table(rows, kinds)
+    notes = dict(zip(whole.column("id").to_pylist(), whole.column("note").to_pylist(), strict=True))
     with duckdb.connect() as database:
-        database.register("s", table(rows))
-        answer = database.sql(f"SELECT id, note, {', '.join(calls)} FROM s").fetchall()
-    return {row[0]: row[1:] for row in answer}
+        database.register("s", whole.drop_columns(["note"]))
+        answer = database.sql(f"SELECT id, {', '.join(calls)} FROM s").fetchall()
+    return {row[0]: (notes[row[0]], *row[1:]) for row in answer}
 
 
 def assert_same(found: list[tuple[Any, ...]], wanted: dict[int, tuple[Any, ...]]) -> None:
@@ -105,20 +134,23 @@ def assert_same(found: list[tuple[Any, ...]], wanted: dict[int, tuple[Any, ...]]
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> dict[str, Any]:
+def histories(draw: st.DrawFn) -> History:
     chance = Random(draw(st.integers(0, 1 << 32)))
     back = draw(st.sampled_from([3, 12, 25]))
     keys = draw(st.sampled_from([1, 2, 6]))
-    functions = ("count", "sum", "avg", "min", "max", "stddev")
+    argument = draw(st.sampled_from(sorted(ARGUMENTS)))
+    functions = ARGUMENTS[argument][2]
     frames = draw(st.sampled_from([FRAMES, FRAMES[:3], FRAMES[3:], FRAMES[4:5]]))
 
     def row(id_: int, epoch: int) -> Row:
         time = epoch * STEP_US + chance.randint(-back, 12)
-        value = None if chance.random() < 0.2 else chance.randint(-9, 99)
-        return time, id_, value, chance.choice([*range(keys), None]), f"n{id_}"
+        number = None if chance.random() < 0.2 else chance.randint(-9, 99)
+        return time, id_, number, chance.choice([*range(keys), None]), f"n{id_}"
 
     ids = iter(range(10_000))
     return {
+        "argument": argument,
+        "note": draw(st.one_of(st.none(), st.sampled_from(sorted(KINDS)))),
         "statistics": (
             Statistic("count", None, chance.choice(frames)),
             *(Statistic(f, 2, chance.choice(frames)) for f in chance.sample(functions, 3)),  # type: ignore[arg-type]
@@ -128,114 +160,51 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
             [row(next(ids), epoch) for _ in range(chance.choice([0, 5, 10, 16]))]
             for epoch in range(draw(st.integers(0, 9)))
         ],
-        "groups": draw(st.sampled_from([1, 3, 8])),
-        "processors": draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)),
         "collide": draw(st.sampled_from([2, 1000])),
-        "limits": Limits(
-            rows=draw(st.sampled_from([1, 8, 1000])),
-            results=draw(st.sampled_from([3, 1000])),
-            chunk_rows=draw(st.sampled_from([3, 1000])),
-            round_bytes=draw(st.sampled_from([300, 1 << 40, 1 << 40])),
-            pending_bytes=draw(st.sampled_from([200, 1 << 20])),
-            state_bytes=draw(st.sampled_from([9000, 1 << 62])),
-        ),
-        "fanout": draw(st.integers(2, 4)),
-        "most_bytes": draw(st.sampled_from([1 << 28, 3_000])),
-        "swaps": draw(st.one_of(st.none(), st.lists(st.integers(0, 255), max_size=14))),
-        "memory": draw(st.sampled_from([None, None, 12 << 10, 40 << 10, 120 << 10])),
-        "gap": draw(st.sampled_from([0.0, 3600.0])),
-        "pushes": draw(st.lists(st.integers(0, 255), max_size=8)),
-        "requests": draw(st.lists(requests(), max_size=8)),
-        "forget": draw(st.booleans()),
+        **drawn(draw, [1, 3, 8]),
+        "spills": None,  # no group of such a view is ever split
     }
 
 
-def requests() -> st.SearchStrategy[tuple[str, int, int]]:
-    """What users ask for between epochs."""
-    return st.tuples(
-        st.sampled_from(["move", "nothing", "rebalance", "resize"]), st.integers(0, 255), st.integers(0, 2)
-    )
-
-
-def ask(engine: Engine, request: tuple[str, int, int]) -> None:
-    kind, groups, number = request
-    manifest = engine.manifest
-    if kind == "move":
-        engine.controller.move(manifest, groups & all_groups(len(manifest.placement)), number)
-    elif kind == "rebalance":
-        engine.controller.rebalance(manifest)
-    elif kind == "resize":
-        engine.controller.resize(manifest, min(number + 1, len(manifest.placement)))
-
-
-@settings(max_examples=settings().max_examples // 2)
+@pytest.mark.histories
 @given(histories())
 def test_every_history_gives_the_statistics_by_definition(
-    quick_directory: Callable[[], Path], history: dict[str, Any]
+    play: Callable[[Check, History], None], history: History
 ) -> None:
-    directory = quick_directory()
-    tiny = {"MINIMUM_BYTES": 1, "WORKING_BYTES": 1}
-    with mock.patch.multiple("spillway.manager.budget", **tiny):
-        try:
-            check(history, directory)
-        finally:
-            shutil.rmtree(directory)
+    play(check, history)
 
 
-def check(history: dict[str, Any], directory: Path) -> None:
-    plan = operator(history["statistics"], history["lateness"], history["groups"])
-    sink = ListSink(str(directory / "staging"))
-    swaps = None
-    if history["swaps"] is not None and history["memory"] is None:
-        swaps = ScriptedSwaps(list(history["swaps"]), splittable=False)
-    whole = swaps is None and history["memory"] is None and not history["pushes"]
-    """No group ever leaves memory, so no final row waits."""
-    pushes = scripted_pushes(list(history["pushes"]))
-    asked = list(history["requests"])
-    sizes = [min(size, history["groups"]) for size in history["processors"]]
+def check(history: History, directory: Path) -> None:
+    kinds = (history["argument"], history["note"])
+    plan = operator(history["statistics"], history["lateness"], history["groups"], kinds)
     epochs = history["epochs"]
     in_time: list[Row] = []
+    final: list[list[int]] = []
+    """After each batch, the rows that no later one can precede."""
+    watermarks: list[int | None] = []
     latest: int | None = None
-    watermark: int | None = None
-    batch_id = 0
-    for restart, processors in enumerate(sizes):
-        config = EngineConfig(
-            processors=processors,
-            groups=history["groups"],
-            tier=str(directory / "tier"),
-            limits=history["limits"],
-            compaction=CompactionLimits(history["fanout"], history["most_bytes"]),
-            budget=None if history["memory"] is None else Budget(history["memory"]),
-            rotation_gap_seconds=history["gap"],
-            relocation=RelocationLimits(restart_epochs=0),
-        )
-        engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        if swaps is not None:
-            engine.controller.rotation = swaps  # type: ignore[assignment]
-        engine.controller.relocation.policy = pushes
-        while batch_id < (restart + 1) * len(epochs) // len(sizes):
-            rows = epochs[batch_id]
-            in_time += [row for row in rows if watermark is None or row[0] >= watermark]
-            batch = wire(rows, history["collide"]) if rows else None
-            if asked:
-                ask(engine, asked.pop())
-            engine.run_epoch(LocalCluster(plan, batch), batch_id)
-            batch_id += 1
-            latest = max([row[0] for row in rows] + ([] if latest is None else [latest]), default=None)
-            if latest is not None:
-                watermark = latest - history["lateness"]
-            assert engine.manifest.watermark == watermark
-            run_while(engine, plan, lambda engine: engine.has_backlog)
-            if whole:
-                final = [row[1] for row in in_time if watermark is not None and row[0] < watermark]
-                assert sorted(row[0] for row in sink.rows()) == sorted(final)
-            if history["forget"]:
-                shutil.rmtree(directory / "tier", ignore_errors=True)
-    run_while(engine, plan, lambda engine: engine.has_pending or engine.has_held, ending=True)
-    assert_same(sink.rows(), by_definition(history["statistics"], in_time))
-    assert engine.manifest.counters.late_rows == sum(map(len, epochs)) - len(in_time)
-    assert engine.manifest.pending_rows == 0
-    assert not engine.has_cleanup
+    for rows in epochs:
+        before = watermarks[-1] if watermarks else None
+        in_time += [row for row in rows if before is None or row[0] >= before]
+        latest = max([row[0] for row in rows] + ([] if latest is None else [latest]), default=None)
+        watermarks.append(None if latest is None else latest - history["lateness"])
+        reached = watermarks[-1]
+        final.append(sorted(row[1] for row in in_time if reached is not None and row[0] < reached))
+    player = Player(history, plan, directory, len(in_time))
+    stays = history["swaps"] is None and history["memory"] is None and not history["forced"]
+    """No group ever leaves memory, so no final row waits."""
+
+    def after(number: int) -> None:
+        assert player.engine.manifest.watermark == watermarks[number]
+        if stays and history["drain"]:
+            assert sorted(row[0] for row in player.sink.rows()) == final[number]
+
+    player.play([wire(rows, history["collide"], kinds) if rows else None for rows in epochs], after)
+    assert_same(player.sink.rows(), by_definition(history["statistics"], in_time, kinds))
+    manifest = player.engine.manifest
+    assert manifest.counters.late_rows == sum(map(len, epochs)) - len(in_time)
+    assert manifest.pending_rows == 0
+    assert not manifest.spilled_groups
 
 
 def run_while(

@@ -1,225 +1,166 @@
 """Any history of epochs, limits, restarts and lost memory gives the join by its definition, once."""
 
-import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.manager.budget import Budget
-from spillway.manager.engine import Cleaning, Engine, Files
+from history import Check, History, Player, drawn, pasted
+from payload import KINDS, column, kind_type, value
+from spillway.manager.engine import Engine, Files
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
-from spillway.manager.relocation import RelocationLimits
-from spillway.model.group_set import all_groups, members, union
 from spillway.plan.expression import ColumnRef
 from spillway.state.compaction import CompactionLimits
-from spillway.state.manifest import Manifest
-from spillway.state.memory_tier import MemoryTier
 from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import Limits, Orders, Report
+from spillway.state.orders import Limits
 from spillway.state.reference import join
 from spillway.state.storage import Storage
-from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps
+from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def operator(inputs: int, groups: int, *, exact: bool) -> JoinOperator:
-    keys = () if exact else (1,)
-    names = ("id",) if exact else ("id", "k")
+def operator(inputs: int, groups: int, *, exact: bool, payloads: tuple[str | None, ...] = ()) -> JoinOperator:
+    """Inputs have an id, their key unless it is its hash (`exact`), and a payload where one is named."""
+    names, slots = (("id",), ("s0",)) if exact else (("id", "k"), ("s0", "s1"))
+    carrying = [(number, kind) for number, kind in enumerate(payloads) if kind is not None]
+    extra = {number: (("p",), (f"p{number}",)) for number, _ in carrying}
     return JoinOperator(
-        inputs=tuple(WireInput(f"s{number}", names, ("s0", "s1")[: len(names)]) for number in range(inputs)),
-        outputs=tuple(ColumnRef(number, 0) for number in range(inputs)),
+        inputs=tuple(
+            WireInput(f"s{n}", (*names, *extra.get(n, ((), ()))[0]), (*slots, *extra.get(n, ((), ()))[1]))
+            for n in range(inputs)
+        ),
+        outputs=(
+            *(ColumnRef(number, 0) for number in range(inputs)),
+            *(ColumnRef(number, len(names)) for number, _ in carrying),
+        ),
         residual=None,
-        key_columns=(keys,) * inputs,
+        key_columns=(() if exact else (1,),) * inputs,
         groups=groups,
-        result_schema=pa.schema([(f"id{number}", pa.int64()) for number in range(inputs)]),
+        result_schema=pa.schema(
+            [
+                *((f"id{number}", pa.int64()) for number in range(inputs)),
+                *((f"p{number}", kind_type(kind)) for number, kind in carrying),
+            ]
+        ),
     )
 
 
-def wire(rows: list[tuple[int, int, int]], collide: int) -> pa.RecordBatch:
+def wire(
+    rows: list[tuple[int, int, int]], collide: int, payloads: tuple[str | None, ...] = ()
+) -> pa.RecordBatch:
     """Rows of (input, id, key) as a batch; keys equal modulo `collide` share their hash."""
     tags, ids, keys = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     hashes = ((keys % collide).astype(np.uint64) * MIX).view(np.int64)
+    carried = {
+        f"p{number}": column(kind, [id_ if tag == number else None for tag, id_, _ in rows])
+        for number, kind in enumerate(payloads)
+        if kind is not None
+    }
     return pa.RecordBatch.from_arrays(
-        [pa.array(tags.astype(np.int8)), pa.array(hashes), pa.array(ids), pa.array(keys)],
-        names=["t", "h", "s0", "s1"],
+        [pa.array(tags.astype(np.int8)), pa.array(hashes), pa.array(ids), pa.array(keys), *carried.values()],
+        names=["t", "h", "s0", "s1", *carried],
     )
-
-
-def requests() -> st.SearchStrategy[tuple[str, int, int]]:
-    """What users ask for between epochs: moves of groups, another number of processors."""
-    return st.tuples(
-        st.sampled_from(["move", "nothing", "rebalance", "resize"]), st.integers(0, 255), st.integers(0, 3)
-    )
-
-
-def ask(engine: Engine, request: tuple[str, int, int]) -> None:
-    kind, groups, number = request
-    manifest = engine.manifest
-    if kind == "move":
-        engine.controller.move(manifest, groups & all_groups(len(manifest.placement)), number)
-    elif kind == "rebalance":
-        engine.controller.rebalance(manifest)
-    elif kind == "resize":
-        engine.controller.resize(manifest, min(number + 1, len(manifest.placement)))
-
-
-@dataclass(frozen=True, slots=True)
-class WatchedCluster(LocalCluster):
-    """Sees that every group is on one processor."""
-
-    def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        groups = Counter(group for one in orders for group in members(one.groups))
-        assert groups == Counter(range(self.operator.groups))
-        for one in orders:
-            assert not any(run.live & ~one.groups for run in one.runs)
-            assert not any(run.live & one.groups for run in one.incoming)
-        reports = LocalCluster.__call__(self, orders)
-        for one in orders:
-            allowed = one.groups | union(run.live for run in one.incoming)
-            tier = MemoryTier(one.tier, self.operator.groups)
-            assert not any(tier._open(path).contained & ~allowed for path in tier._images())
-        return reports
 
 
 @st.composite
-def histories(draw: st.DrawFn, *, moving: bool = False) -> dict[str, Any]:
-    """With `moving` there are several processors, and somebody asks for moves before every epoch."""
-    inputs = draw(st.integers(2, 3 if moving else 5))
-    many = 4 if moving else 0
-    key = st.one_of(st.integers(0, 3), st.integers(0, 20))
-    row = st.tuples(st.integers(0, inputs - 1), key)
+def histories(draw: st.DrawFn, *, moving: bool = False, hot: bool = False) -> History:
+    """With `moving` there are several processors, many epochs, and more groups to move; with `hot` few keys.
+
+    Rows come from a drawn seed: drawn one by one they are too few to fill rounds and merges.
+    """
+    inputs = draw(st.integers(2, 3 if moving or hot else 5))
+    chance = Random(draw(st.integers(0, 1 << 32)))
+    sizes = [chance.choice([4, 9, 14] if moving else [0, 4, 9, 14]) for _ in range(draw(st.integers(1, 7)))]
+    each = sum(sizes) / inputs
+    fitting = [n for n in (1, 2, 4, 8, 20, 50) if n * (each / n) ** inputs <= 800]
+    keys = fitting[0] if hot else draw(st.sampled_from(fitting[:2]))
+    epochs = [[(chance.randrange(inputs), chance.randrange(keys)) for _ in range(size)] for size in sizes]
+    if hot or draw(st.booleans()):  # as Spark brings them: the rows of one source after those of another
+        epochs = [sorted(rows) for rows in epochs]
+    payload = st.one_of(st.none(), st.sampled_from(sorted(KINDS)))
     return {
-        "inputs": inputs,
-        "epochs": draw(st.lists(st.lists(row, min_size=many, max_size=14), min_size=many, max_size=7)),
-        "groups": draw(st.sampled_from([5, 8] if moving else [1, 3, 8])),
-        "processors": draw(st.lists(st.integers(2 if moving else 1, 3), min_size=1, max_size=3)),
+        "payloads": tuple(draw(payload) for _ in range(inputs)),
+        "epochs": epochs,
         "collide": draw(st.sampled_from([5, 1000] if moving else [2, 5, 1000])),
-        "limits": Limits(
-            rows=draw(st.integers(1, 30)),
-            results=draw(st.sampled_from([30, 10_000] if moving else [1, 2, 3, 7, 50, 10_000])),
-            chunk_rows=draw(st.integers(1, 5)),
-            block_rows=draw(st.integers(1, 6)),
-            gather_rows=draw(st.sampled_from([1, 4, 1000])),
-            round_bytes=draw(st.sampled_from([64, 400, 1 << 40, 1 << 40])),
-            state_bytes=draw(st.sampled_from([9000, 1 << 62, 1 << 62])),
-        ),
-        "batch_rows": draw(st.sampled_from([None, 1, 3])),
-        "fanout": draw(st.integers(2, 4)),
-        "spills": draw(st.lists(st.integers(0, 255), max_size=8)),
-        "swaps": draw(st.lists(st.integers(0, 255), max_size=10)),
-        "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
-        "restore": draw(st.booleans()),
-        "forget": draw(st.booleans()),
-        "requests": draw(st.lists(requests(), min_size=2 * many, max_size=8)),
-        "load_bytes": draw(st.sampled_from([1, 100, 1 << 20])),
-        "piece_bytes": draw(st.sampled_from([200, 1 << 20])),
+        **drawn(draw, [5, 8] if moving else [1, 3, 8], processors=2 if moving else 1, tight=hot),
     }
 
 
+@pytest.mark.histories
+@given(histories(hot=True))
+def test_rows_that_take_several_epochs_give_every_result_once(
+    play: Callable[[Check, History], None], history: History
+) -> None:
+    play(check, history)
+
+
+@pytest.mark.histories
 @given(histories())
 def test_every_history_gives_the_join_by_definition(
-    quick_directory: Callable[[], Path], history: dict[str, Any]
+    play: Callable[[Check, History], None], history: History
 ) -> None:
-    check_in(quick_directory, history)
+    play(check, history)
 
 
-@settings(max_examples=max(1, settings().max_examples // 2))
+@pytest.mark.histories
 @given(histories(moving=True))
 def test_moves_between_processors_change_no_result(
-    quick_directory: Callable[[], Path], history: dict[str, Any]
+    play: Callable[[Check, History], None], history: History
 ) -> None:
-    check_in(quick_directory, history)
+    play(check, history)
 
 
-def check_in(quick_directory: Callable[[], Path], history: dict[str, Any]) -> None:
-    directory = quick_directory()
-    with (
-        mock.patch("spillway.manager.cleanup.PIECES", 1 << 40),
-        mock.patch("spillway.manager.cleanup.PIECE_BYTES", history["piece_bytes"]),
-    ):
-        try:
-            check(history, directory)
-        finally:
-            shutil.rmtree(directory)
-
-
-def check(history: dict[str, Any], directory: Path) -> None:
+def check(history: History, directory: Path) -> None:
+    payloads = history["payloads"]
+    inputs = len(payloads)
     exact = history["collide"] == 1000
-    plan = operator(history["inputs"], history["groups"], exact=exact)
-    sink = ListSink(str(directory / "staging"))
-    expected: list[list[dict[str, Any]]] = [[] for _ in range(history["inputs"])]
+    plan = operator(inputs, history["groups"], exact=exact, payloads=payloads)
+    taken: list[list[dict[str, Any]]] = [[] for _ in payloads]
     batches = []
     for rows in history["epochs"]:
         tagged = []
         for tag, key in rows:
-            tagged.append((tag, len(expected[tag]), key))
-            expected[tag].append({"id": len(expected[tag]), "k": key})
-        batches.append(wire(tagged, history["collide"]) if tagged else None)
-    wanted = Counter(tuple(row["id"] for row in rows) for rows in join(expected, lambda _, row: row["k"]))
-    capped = replace(history["limits"], results=max(history["limits"].results, sum(wanted.values()) // 40))
-    sizes = [min(size, history["groups"]) for size in history["processors"]]
-    batch_id = 0
-    spills = ScriptedSpills(list(history["spills"]))
-    swaps = ScriptedSwaps(list(history["swaps"]))
-    cleanups = list(history["cleanups"])
-    asked = list(history["requests"])
-    before: Manifest | None = None
-    for restart, processors in enumerate(sizes):
-        config = EngineConfig(
-            processors=processors,
-            groups=history["groups"],
-            tier=str(directory / "tier"),
-            limits=capped,
-            compaction=CompactionLimits(fanout=history["fanout"]),
-            budget=Budget(16 << 20) if history["restore"] else None,
-            relocation=RelocationLimits(load_bytes=history["load_bytes"], wait_epochs=2),
-        )
-        engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        if before is not None and before.processor_count == processors:
-            assert engine.manifest.placement == before.placement  # what moved stays where it is
-        engine.controller.spill = spills  # type: ignore[assignment]
-        engine.controller.rotation = swaps  # type: ignore[assignment]
-        last = restart == len(sizes) - 1
-        stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
-        while batch_id < stop:
-            while engine.has_begun_cleanup:
-                engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-            if asked:
-                ask(engine, asked.pop())
-            engine.run_epoch(WatchedCluster(plan, batches[batch_id], history["batch_rows"]), batch_id)
-            assert engine.has_taken(batch_id)
-            batch_id += 1
-            if history["forget"]:
-                shutil.rmtree(directory / "tier", ignore_errors=True)
-            for _ in range(cleanups.pop() if cleanups else 0):
-                if engine.has_room:
-                    engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.FITTING)
-                elif engine.has_cleanup:
-                    engine.run_cleanup_epoch(LocalCluster(plan))
-        before = engine.manifest
-        while last and engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-        while last and (engine.has_pending or engine.has_held):
-            if asked:
-                ask(engine, asked.pop())
-            engine.run_epoch(WatchedCluster(plan), None, ending=True)
-        while last and engine.has_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan))
-    assert Counter(sink.rows()) == wanted
-    counters = engine.manifest.counters
-    assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
-    assert engine.manifest.counters.input_rows == sum(len(rows) for rows in expected)
+            tagged.append((tag, len(taken[tag]), key))
+            taken[tag].append({"id": len(taken[tag]), "k": key})
+        batches.append(wire(tagged, history["collide"], payloads) if tagged else None)
+    ids = [tuple(row["id"] for row in rows) for rows in join(taken, lambda _, row: row["k"])]
+    player = Player(history, plan, directory, len(ids))
+    player.play(batches)
+    wanted = Counter(
+        repr((*of, *(value(kind, id_) for kind, id_ in zip(payloads, of, strict=True) if kind is not None)))
+        for of in ids
+    )
+    assert Counter(map(repr, player.sink.rows())) == wanted
+    counters = player.engine.manifest.counters
+    assert counters.results_runtime + counters.results_cleanup == len(ids)
+    assert counters.input_rows == sum(map(len, taken))
+
+
+@given(histories())
+def test_a_history_is_told_as_a_test_that_can_be_pasted(history: History) -> None:
+    found: list[History] = []
+    names = {"Limits": Limits, "CompactionLimits": CompactionLimits, "Path": Path}
+    names["check"] = lambda history, _: found.append(history)
+    exec(pasted("check", history).split("\n\n", 1)[1], names)
+    names["test_a_history_that_failed"](None)
+    assert found == [history]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_payload_differs_from_row_to_row(kind: str) -> None:
+    """Otherwise a history could not tell one row from another."""
+    values = column(kind, range(40)).to_pylist()
+    assert len(set(map(repr, values))) > 2
+    assert None in values
 
 
 def test_merges_do_not_change_the_order_of_matches_inside_a_row(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Any history of a tree of joins gives the view by its definition, once, and counts lineage exactly."""
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,35 +10,53 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-from hypothesis import assume, event, given
+import pytest
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from spillway.manager.budget import Budget
-from spillway.manager.engine import Cleaning, Engine
+from history import Check, History, Player, drawn
+from payload import KINDS, column, kind_type, value
+from spillway.manager.engine import Engine
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
-from spillway.manager.relocation import RelocationLimits
-from spillway.model.group_set import all_groups
 from spillway.plan.partitioning import MULTI_PARTITION, REPLICATE, TREE, Grid
 from spillway.plan.planner import plan_view
 from spillway.plan.schema import Column
 from spillway.plan.tree_layout import GroupNumber, KeyHash, KeyValue, LeafColumn, Symbol, leaf_symbols
 from spillway.plan.tree_plan import Below, Leaf, TreePlan
-from spillway.state.compaction import CompactionLimits
 from spillway.state.exchange import folded, hash_in_group
 from spillway.state.group import group_of, group_starts
 from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
-from spillway.state.orders import Limits
 from spillway.state.run import read_run
 from spillway.state.storage import Storage
 from spillway.state.tree_binding import bind_tree, symbol_name
 from spillway.state.tree_operator import TreeOperator
-from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps
+from spillway.testing import ListSink, LocalCluster
 from spillway.view import View
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 KEYS = 3
 SECOND = 1_000_000
+SPARK = {
+    "binary": "binary",
+    "boolean": "boolean",
+    "byte": "tinyint",
+    "date": "date",
+    "decimal": "decimal(38,18)",
+    "double": "double",
+    "float": "float",
+    "interval": "interval day to second",
+    "list": "array<string>",
+    "local timestamp": "timestamp_ntz",
+    "map": "map<string,bigint>",
+    "nested": "array<struct<d:decimal(20,3),s:string,n:array<bigint>>>",
+    "small decimal": "decimal(9,2)",
+    "string": "string",
+    "struct": "struct<a:int,b:string>",
+    "time": "time(6)",
+    "timestamp": "timestamp",
+}
+"""The payloads of `payload` as the planner knows them."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,7 @@ def mixed(values: list[int], collide: int) -> np.ndarray[Any, Any]:
     return ((np.array(values, dtype=np.int64) % collide).astype(np.uint64) * MIX).view(np.int64)
 
 
-def view_sql(history: dict[str, Any]) -> str:
+def view_sql(history: History) -> str:
     streams = history["streams"]
     windows = history["windows"]
     tables = [
@@ -64,12 +81,13 @@ def view_sql(history: dict[str, Any]) -> str:
     ]
     items = [f"s{n}.id AS id{n}" for n in range(streams)]
     items += [f"s{n}.k{k} AS k{n}_{k}" for n in range(streams) for k in range(KEYS)]
+    items += [f"s{n}.p AS p{n}" for n, kind in enumerate(history["payloads"]) if kind is not None]
     conditions = [f"s{a}.k{x} = s{b}.k{y}" for a, x, b, y in history["edges"]]
     conditions += [f"s{a}.k{x} <= s{b}.k{y}" for a, x, b, y in history["residuals"] if a != b]
     return f"SELECT {', '.join(items)} FROM {', '.join(tables)} WHERE {' AND '.join(conditions)}"
 
 
-def expected_sql(history: dict[str, Any]) -> str:
+def expected_sql(history: History) -> str:
     """The same view in DuckDB, windows by their definition."""
     windows = history["windows"]
     conditions = []
@@ -78,12 +96,12 @@ def expected_sql(history: dict[str, Any]) -> str:
         conditions = [
             f"{youngest} - s{n}.t <= {reach}" for n, reach in enumerate(windows) if reach is not None
         ]
-    plain = view_sql(history | {"windows": None})
+    plain = view_sql(history | {"windows": None, "payloads": ()})
     return " AND ".join([plain, *conditions])
 
 
 @st.composite
-def histories(draw: st.DrawFn, dense: bool = False) -> dict[str, Any]:
+def histories(draw: st.DrawFn, dense: bool = False) -> History:
     """Rows come from a drawn seed: rows drawn one by one are too few to have results of six joins."""
     streams = draw(st.integers(3, 8))
     key = st.integers(0, KEYS - 1)
@@ -94,6 +112,7 @@ def histories(draw: st.DrawFn, dense: bool = False) -> dict[str, Any]:
     reach = st.one_of(st.none(), st.integers(10, 45))
     windowed = not dense and draw(st.booleans())
     windows = [draw(reach) for _ in range(streams)] if windowed else None
+    payload = st.one_of(st.none(), st.none(), st.sampled_from(sorted(KINDS)))
     return {
         "streams": streams,
         "join": draw(st.sampled_from([TREE, TREE, REPLICATE, MULTI_PARTITION])),
@@ -101,24 +120,9 @@ def histories(draw: st.DrawFn, dense: bool = False) -> dict[str, Any]:
         "residuals": [] if dense else draw(st.lists(pair, max_size=1)),
         "windows": windows if windows and any(one is not None for one in windows) else None,
         "epochs": drawn_rows(draw, streams, 0 if dense else draw(st.sampled_from([0, 0, 0.1]))),
-        "groups": draw(st.sampled_from([1, 3, 5])),
-        "processors": draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)),
+        "payloads": tuple(draw(payload) for _ in range(streams)),
         "collide": draw(st.sampled_from([3, 1000])),
-        "limits": Limits(
-            rows=draw(st.sampled_from([3, 10, 1000])),
-            results=draw(st.sampled_from([5, 50, 10_000])),
-            chunk_rows=draw(st.integers(1, 50)),
-            block_rows=draw(st.integers(1, 50)),
-        ),
-        "spills": draw(
-            st.lists(st.integers(0, (1 << 20) - 1), min_size=draw(st.sampled_from([0, 3])), max_size=10)
-        ),
-        "swaps": draw(st.one_of(st.none(), st.lists(st.integers(0, (1 << 20) - 1), max_size=6))),
-        "cleanups": draw(st.lists(st.integers(0, 3), max_size=6)),
-        "moves": draw(st.lists(st.tuples(st.integers(0, (1 << 20) - 1), st.integers(0, 2)), max_size=6)),
-        "budget": draw(st.booleans()),
-        "forget": draw(st.booleans()),
-        "lost": draw(st.lists(st.sampled_from([0, 0, 1, 2, 5]), max_size=12)),
+        **drawn(draw, [1, 3, 5], mask=(1 << 20) - 1),
     }
 
 
@@ -141,12 +145,16 @@ def drawn_rows(draw: st.DrawFn, streams: int, nulls: float) -> list[list[tuple[i
     return epochs
 
 
-def planned(history: dict[str, Any]) -> TreePlan | None:
+def planned(history: History) -> TreePlan | None:
     """The plan, or None if one key joins all streams."""
     columns = [Column("id", "bigint"), *(Column(f"k{k}", "bigint") for k in range(KEYS))]
     lateness = 10 * SECOND if history["windows"] is not None else None
     columns.append(Column("t", "timestamp", lateness))
-    catalog = {f"s{n}": tuple(columns) for n in range(history["streams"])}
+    kinds = history["payloads"]
+    catalog = {
+        f"s{n}": (*columns, *([] if kinds[n] is None else [Column("p", SPARK[kinds[n]])]))
+        for n in range(history["streams"])
+    }
     plan = plan_view(View.sql(view_sql(history)).with_join(history["join"]), catalog)
     return plan if isinstance(plan, TreePlan) else None
 
@@ -154,8 +162,9 @@ def planned(history: dict[str, Any]) -> TreePlan | None:
 class Wire:
     """Makes the batches that Spark would make."""
 
-    def __init__(self, plan: TreePlan, collide: int, groups: int) -> None:
+    def __init__(self, plan: TreePlan, collide: int, groups: int, payloads: tuple[str | None, ...]) -> None:
         self.plan = plan
+        self.payloads = payloads
         self.collide = collide
         self.grid = Grid.of(plan.partition, groups) if plan.partition else None
         exact = [not plan.partition and collide == 1000 and len(join.classes) == 1 for join in plan.joins]
@@ -164,7 +173,18 @@ class Wire:
             tuple(f"s{leaf}_{number}" for number in range(len(of_leaf)))
             for leaf, of_leaf in enumerate(self.symbols)
         ]
-        self.operator = bind_tree(plan, exact, lambda _: pa.int64(), slots, groups)
+        self.operator = bind_tree(plan, exact, self._type, slots, groups)
+
+    def _type(self, symbol: LeafColumn | KeyValue) -> pa.DataType:
+        kind = self._payload(symbol)
+        return pa.int64() if kind is None else kind_type(kind)
+
+    def _payload(self, symbol: Symbol) -> str | None:
+        """The kind of a payload column; None: another column."""
+        if not isinstance(symbol, LeafColumn):
+            return None
+        text = self.plan.inputs[symbol.leaf].columns[symbol.column].expression.replace("`", "")
+        return self.payloads[symbol.leaf] if text.rsplit(".", 1)[-1] == "p" else None
 
     def key(self, row: Row, key_class: int) -> int | None:
         leaf = row.stream
@@ -232,29 +252,29 @@ class Wire:
         names = [TAG_COLUMN, HASH_WIRE_COLUMN]
         for leaf, symbols in enumerate(self.symbols):
             for number, symbol in enumerate(symbols):
-                values = [self.value(row, symbol) if row.stream == leaf else None for row in rows]
-                arrays.append(pa.array(values, pa.int64()))
+                kind = self._payload(symbol)
+                if kind is None:
+                    values = [self.value(row, symbol) if row.stream == leaf else None for row in rows]
+                    arrays.append(pa.array(values, pa.int64()))
+                else:
+                    arrays.append(column(kind, [row.id if row.stream == leaf else None for row in rows]))
                 names.append(f"s{leaf}_{number}")
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
+@pytest.mark.histories
 @given(histories())
 def test_every_history_of_a_tree_gives_the_view_by_definition(
-    quick_directory: Callable[[], Path], history: dict[str, Any]
+    play: Callable[[Check, History], None], history: History
 ) -> None:
-    directory = quick_directory()
-    try:
-        check(history, directory)
-    finally:
-        shutil.rmtree(directory)
+    play(check, history)
 
 
-def check(history: dict[str, Any], directory: Path) -> None:
+def check(history: History, directory: Path) -> None:
     plan = planned(history)
     assume(plan is not None)
     assert plan is not None
-    wire = Wire(plan, history["collide"], history["groups"])
-    tree = wire.operator
+    wire = Wire(plan, history["collide"], history["groups"], history["payloads"])
     rows: list[Row] = []
     batches = []
     for number, epoch in enumerate(history["epochs"]):
@@ -264,76 +284,21 @@ def check(history: dict[str, Any], directory: Path) -> None:
         ]
         rows += arrived
         batches.append([row for row in arrived if _own_terms_agree(history, row)])
-    wanted = Counter(_by_definition(history, rows))
+    wanted = Counter(map(repr, _by_definition(history, rows)))
     assume(sum(wanted.values()) <= 3000)
     event(f"results: {len(str(sum(wanted.values())))} digits")
     event(f"joins: {len(plan.joins)}")
-    sink = ListSink(str(directory / "staging"))
-    spills = ScriptedSpills(list(history["spills"]))
-    swaps = ScriptedSwaps(list(history["swaps"] or ()))
-    cleanups, moves = list(history["cleanups"]), list(history["moves"])
-    capped = replace(history["limits"], results=max(history["limits"].results, sum(wanted.values()) // 20))
-    lost = list(history["lost"])
-
-    def cluster(batch: pa.RecordBatch | None = None, batch_rows: int | None = None) -> LocalCluster:
-        return LocalCluster(tree, batch, batch_rows, lost.pop() if lost else 0)
-
-    sizes = [min(size, history["groups"]) for size in history["processors"]]
-    batch_id = 0
-    for restart, processors in enumerate(sizes):
-        config = EngineConfig(
-            processors=processors,
-            groups=history["groups"],
-            tier=str(directory / "tier"),
-            limits=capped,
-            compaction=CompactionLimits(fanout=3),
-            budget=Budget(16 << 20) if history["budget"] else None,
-            relocation=RelocationLimits(load_bytes=100, wait_epochs=2),
-        )
-        engine = Engine(config, tree, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        engine.controller.spill = spills  # type: ignore[assignment]
-        if history["swaps"] is not None:
-            engine.controller.rotation = swaps  # type: ignore[assignment]
-        last = restart == len(sizes) - 1
-        stop = len(batches) if last else (restart + 1) * len(batches) // len(sizes)
-        while batch_id < stop:
-            while engine.has_begun_cleanup:
-                engine.run_cleanup_epoch(cluster(), Cleaning.BEGUN)
-            if moves:
-                groups, to = moves.pop()
-                engine.controller.move(
-                    engine.manifest, groups & all_groups(tree.groups), to % engine.manifest.processor_count
-                )
-            engine.run_epoch(cluster(wire.batch(batches[batch_id]), 5), batch_id)
-            batch_id += 1
-            if history["forget"]:
-                shutil.rmtree(directory / "tier", ignore_errors=True)
-            for _ in range(cleanups.pop() if cleanups else 0):
-                if engine.has_lagging:
-                    engine.run_cleanup_epoch(cluster(), Cleaning.LAGGING)
-                elif engine.has_room:
-                    engine.run_cleanup_epoch(cluster(), Cleaning.FITTING)
-                elif engine.has_cleanup:
-                    engine.run_cleanup_epoch(cluster())
-    steps = 0
-    while engine.has_pending or engine.has_held or engine.has_cleanup or engine.has_begun_cleanup:
-        steps += 1
-        assert steps < 5000
-        if engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(cluster(), Cleaning.BEGUN)
-        elif engine.has_pending or engine.has_held:
-            engine.run_epoch(cluster(), None, ending=True)
-        else:
-            engine.run_cleanup_epoch(cluster())
-    assert Counter(sink.rows()) == wanted
-    counters = engine.manifest.counters
+    player = Player(history, wire.operator, directory, 5 * sum(wanted.values()))  # of all joins, about
+    player.play([wire.batch(batch) for batch in batches])
+    assert Counter(map(repr, player.sink.rows())) == wanted
+    counters = player.engine.manifest.counters
     assert counters.results_runtime + counters.results_cleanup == sum(wanted.values())
     event(f"spilled: {counters.spills > 0}, clean-up results of the root: {counters.results_cleanup > 0}")
     assert counters.input_rows == sum(wire.joins(row) for arrived in batches for row in arrived)
     assert not list((directory / "checkpoint").glob("exchange/*"))
 
 
-def _own_terms_agree(history: dict[str, Any], row: Row) -> bool:
+def _own_terms_agree(history: History, row: Row) -> bool:
     """Filters of single inputs, which Spark applies: several terms of one class in one stream are equal."""
     terms = [(a, x) for a, x, _, _ in history["edges"]] + [(b, y) for _, _, b, y in history["edges"]]
     parent = {term: term for term in terms}
@@ -352,7 +317,8 @@ def _own_terms_agree(history: dict[str, Any], row: Row) -> bool:
     return all(len(values) == 1 and None not in values for values in own.values())
 
 
-def _by_definition(history: dict[str, Any], rows: list[Row]) -> list[tuple[Any, ...]]:
+def _by_definition(history: History, rows: list[Row]) -> list[tuple[Any, ...]]:
+    """DuckDB's answer, with the payloads of the rows behind."""
     schema = pa.schema([("id", pa.int64()), *((f"k{k}", pa.int64()) for k in range(KEYS)), ("t", pa.int64())])
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
@@ -362,31 +328,31 @@ def _by_definition(history: dict[str, Any], rows: list[Row]) -> list[tuple[Any, 
             columns.append([row.time for row in mine])
             table = pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)
             connection.register(f"s{stream}", table)
-        return connection.execute(expected_sql(history)).fetchall()
+        found = connection.execute(expected_sql(history)).fetchall()
+    kinds = [(n, kind) for n, kind in enumerate(history["payloads"]) if kind is not None]
+    return [(*row, *(value(kind, row[n]) for n, kind in kinds)) for row in found]
 
 
+@pytest.mark.histories
+@settings(max_examples=max(1, settings().max_examples // 2))
 @given(histories(dense=True))
 def test_lineage_counts_are_those_of_the_result_rows(
-    quick_directory: Callable[[], Path], history: dict[str, Any]
+    play: Callable[[Check, History], None], history: History
 ) -> None:
     """Without spills counts are never reset, so the manifest has them from the beginning."""
-    history = history | {"spills": [], "swaps": None, "processors": history["processors"][:1]}
-    directory = quick_directory()
-    try:
-        check_lineage(history, directory)
-    finally:
-        shutil.rmtree(directory)
+    play(check_lineage, history)
 
 
-def check_lineage(history: dict[str, Any], directory: Path) -> None:
+def check_lineage(history: History, directory: Path) -> None:
     plan = planned(history)
     assume(plan is not None)
     assert plan is not None
-    wire = Wire(plan, history["collide"], history["groups"])
+    wire = Wire(plan, history["collide"], history["groups"], history["payloads"])
     tree: TreeOperator = wire.operator
     sink = ListSink(str(directory / "staging"))
     processors = min(history["processors"][0], history["groups"])
-    config = EngineConfig(processors, history["groups"], str(directory / "tier"), limits=history["limits"])
+    limits = replace(history["limits"], results=max(50, history["limits"].results))
+    config = EngineConfig(processors, history["groups"], str(directory / "tier"), limits=limits)
     engine = Engine(config, tree, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
     rows = 0
     for number, epoch in enumerate(history["epochs"]):

@@ -1,20 +1,21 @@
 """Sliding windows: late rows, spills and clean-ups in any history give the join that windows define."""
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from random import Random
-from typing import Any
-from unittest import mock
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
+from history import Check, History, Player, drawn
+from payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
 from spillway.manager.engine import Cleaning, Engine
 from spillway.manager.engine_config import EngineConfig
@@ -22,8 +23,6 @@ from spillway.manager.journal import Journal
 from spillway.model.window import Window
 from spillway.plan.expression import ColumnRef
 from spillway.plan.window_rule import within_windows
-from spillway.policy.turns import TURNS
-from spillway.state.compaction import CompactionLimits
 from spillway.state.operator import JoinOperator, WireInput
 from spillway.state.orders import Limits
 from spillway.state.storage import Storage
@@ -36,25 +35,41 @@ Row = tuple[int, int, int, int]
 """Input, id, key, event time."""
 
 
-def operator(windows: tuple[Window, ...], groups: int) -> JoinOperator:
+def operator(windows: tuple[Window, ...], groups: int, payloads: tuple[str | None, ...] = ()) -> JoinOperator:
     inputs = len(windows)
+    carrying = {number: kind for number, kind in enumerate(payloads) if kind is not None}
     return JoinOperator(
-        inputs=tuple(WireInput(f"s{number}", ("id", "ts"), ("s0", "s1")) for number in range(inputs)),
-        outputs=tuple(ColumnRef(number, 0) for number in range(inputs)),
+        inputs=tuple(
+            WireInput(f"s{n}", ("id", "ts", "p"), ("s0", "s1", f"p{n}"))
+            if n in carrying
+            else WireInput(f"s{n}", ("id", "ts"), ("s0", "s1"))
+            for n in range(inputs)
+        ),
+        outputs=(*(ColumnRef(n, 0) for n in range(inputs)), *(ColumnRef(n, 2) for n in carrying)),
         residual=within_windows(windows, None),
         key_columns=((),) * inputs,
         groups=groups,
-        result_schema=pa.schema([(f"id{number}", pa.int64()) for number in range(inputs)]),
+        result_schema=pa.schema(
+            [
+                *((f"id{number}", pa.int64()) for number in range(inputs)),
+                *((f"p{number}", kind_type(kind)) for number, kind in carrying.items()),
+            ]
+        ),
         windows=windows,
     )
 
 
-def wire(rows: list[Row]) -> pa.RecordBatch:
+def wire(rows: list[Row], payloads: tuple[str | None, ...] = ()) -> pa.RecordBatch:
     tags, ids, keys, times = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     hashes = (keys.astype(np.uint64) * MIX).view(np.int64)
+    carried = {
+        f"p{number}": column(kind, [row[1] if row[0] == number else None for row in rows])
+        for number, kind in enumerate(payloads)
+        if kind is not None
+    }
     return pa.RecordBatch.from_arrays(
-        [pa.array(tags.astype(np.int8)), pa.array(hashes), pa.array(ids), pa.array(times)],
-        names=["t", "h", "s0", "s1"],
+        [pa.array(tags.astype(np.int8)), pa.array(hashes), pa.array(ids), pa.array(times), *carried.values()],
+        names=["t", "h", "s0", "s1", *carried],
     )
 
 
@@ -76,8 +91,14 @@ def by_definition(windows: tuple[Window, ...], rows: list[Row]) -> Counter[tuple
     return Counter(answer)
 
 
+def matches(inputs: int, rows: list[Row]) -> int:
+    """Combinations of equal keys, in the window or not: each counts as a result where an epoch stops."""
+    counts = Counter((row[0], row[2]) for row in rows)
+    return sum(prod(counts[n, key] for n in range(inputs)) for key in {row[2] for row in rows})
+
+
 @st.composite
-def histories(draw: st.DrawFn) -> dict[str, Any]:
+def histories(draw: st.DrawFn) -> History:
     inputs = draw(st.sampled_from([2, 2, 3]))
     chance = Random(draw(st.integers(0, 1 << 32)))
     back = draw(st.sampled_from([4, 12, 25]))
@@ -89,6 +110,7 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
             (chance.randrange(inputs), chance.randrange(keys), chance.randint(-back, 12)) for _ in range(size)
         ]
 
+    payload = st.one_of(st.none(), st.sampled_from(sorted(KINDS)))
     return {
         "windows": tuple(
             Window(
@@ -98,119 +120,38 @@ def histories(draw: st.DrawFn) -> dict[str, Any]:
             )
             for _ in range(inputs)
         ),
-        "epochs": [epoch() for _ in range(draw(st.integers(0, 14)))],
-        "groups": draw(st.sampled_from([1, 3, 8])),
-        "processors": draw(st.integers(1, 2)),
-        "limits": Limits(
-            rows=draw(st.sampled_from([8, 1000, 1000])),
-            results=draw(st.sampled_from([20, 10_000, 10_000])),
-            chunk_rows=draw(st.sampled_from([16, 1000])),
-            block_rows=draw(st.sampled_from([4, 1000])),
-        ),
-        "fanout": draw(st.sampled_from([2, 2, 4])),
-        "spills": draw(st.lists(st.one_of(st.just(0), st.integers(0, 255)), max_size=14)),
-        "cleanups": draw(st.lists(st.sampled_from([None, None, *Cleaning]), max_size=14)),
-        "restart": draw(st.integers(0, 14)),
-        "rotation": draw(st.one_of(st.none(), rotations())),
+        "payloads": tuple(draw(payload) for _ in range(inputs)),
+        "epochs": [epoch() for _ in range(draw(st.integers(0, 10)))],
+        **drawn(draw, [1, 3, 8]),
     }
 
 
-def rotations() -> st.SearchStrategy[dict[str, Any]]:
-    """Groups take turns under a small budget, and users ask for another number of processors."""
-    return st.fixed_dictionaries(
-        {
-            "memory": st.sampled_from([12 << 10, 60 << 10, 160 << 10]),
-            "gap": st.sampled_from([0.0, 3600.0]),
-            "turns": st.sampled_from(TURNS),
-            "backlog": st.sampled_from([0, 300, 1 << 30, None]),
-            "sizes": st.lists(st.integers(0, 3), max_size=14),
-        }
-    )
-
-
-@settings(max_examples=settings().max_examples // 2)
+@pytest.mark.histories
 @given(histories())
 def test_every_history_gives_the_window_join_by_definition(
-    quick_directory: Callable[[], Path], history: dict[str, Any]
+    play: Callable[[Check, History], None], history: History
 ) -> None:
-    directory = quick_directory()
-    with (
-        mock.patch("spillway.manager.budget.MINIMUM_BYTES", 1),
-        mock.patch("spillway.manager.budget.WORKING_BYTES", 1),
-    ):
-        try:
-            check(history, directory)
-        finally:
-            shutil.rmtree(directory)
+    play(check, history)
 
 
-def check(history: dict[str, Any], directory: Path) -> None:
-    windows = history["windows"]
-    plan = operator(windows, history["groups"])
-    sink = ListSink(str(directory / "staging"))
-    config = EngineConfig(
-        processors=min(history["processors"], history["groups"]),
-        groups=history["groups"],
-        tier=str(directory / "tier"),
-        limits=replace(history["limits"]),
-        compaction=CompactionLimits(fanout=history["fanout"]),
-        budget=Budget(16 << 20),
-    )
-    rotation = history["rotation"]
-    if rotation is not None:
-        config = replace(
-            config,
-            limits=replace(config.limits, results=10_000),
-            budget=Budget(rotation["memory"]),
-            rotation=True,
-            rotation_gap_seconds=rotation["gap"],
-            rotation_turns=rotation["turns"],
-            rotation_backlog_bytes=rotation["backlog"],
-        )
-    sizes = [] if rotation is None else list(rotation["sizes"])
-    probed = 0
-
-    def run(engine: Engine, rows: list[Row], batch_id: int | None, *, ending: bool = False) -> None:
-        nonlocal probed
-        cluster = LocalCluster(plan, wire(rows) if rows else None)
-        entry = engine.run_epoch(cluster, batch_id, ending=ending)
-        assert entry["sequence"] < 2_000, "the turns do not come to an end"
-        probed += sum(one["probed_rows"] for one in entry["processors"])
-        assert entry["pending_rows"] == len(in_time) - probed
-
-    spills = ScriptedSpills(list(history["spills"]))
-    cleanups = list(history["cleanups"])
+def check(history: History, directory: Path) -> None:
+    windows, payloads = history["windows"], history["payloads"]
+    plan = operator(windows, history["groups"], payloads)
     in_time: list[Row] = []
     latest: list[int | None] = [None for _ in windows]
-    watermark: int | None = None
-    late = 0
-
-    def opened() -> Engine:
-        engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-        if rotation is None:
-            engine.controller.spill = spills  # type: ignore[assignment]
-        return engine
-
-    engine = opened()
-    ids = 0
-    for batch_id, epoch in enumerate(history["epochs"]):
-        if batch_id == history["restart"]:
-            engine = opened()
+    watermarks: list[int | None] = []
+    batches: list[pa.RecordBatch | None] = []
+    ids = late = 0
+    for number, epoch in enumerate(history["epochs"]):
         rows: list[Row] = []
         for tag, key, offset in epoch:
-            rows.append((tag, ids, key, batch_id * STEP_US + offset))
+            rows.append((tag, ids, key, number * STEP_US + offset))
             ids += 1
+        watermark = watermarks[-1] if watermarks else None
         fresh = [row for row in rows if watermark is None or row[3] >= watermark]
         late += len(rows) - len(fresh)
         in_time += fresh
-        while engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-        size = sizes.pop() if sizes else 0
-        if size:
-            engine.controller.resize(engine.manifest, min(size, history["groups"]))
-        run(engine, rows, batch_id)
-        while engine.has_backlog:
-            run(engine, [], None)
+        batches.append(wire(rows, payloads) if rows else None)
         for tag, _, _, time in rows:
             known = latest[tag]
             latest[tag] = time if known is None else max(known, time)
@@ -221,19 +162,22 @@ def check(history: dict[str, Any], directory: Path) -> None:
                 if time is not None
             )
             watermark = reached if watermark is None else max(watermark, reached)
-        assert engine.manifest.watermark == watermark
-        cleaning = cleanups.pop() if cleanups else None
-        if cleaning not in (None, Cleaning.NONE):
-            engine.run_cleanup_epoch(LocalCluster(plan), cleaning)
-    while engine.has_begun_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
-    while engine.has_pending or engine.has_held:
-        run(engine, [], None, ending=True)
-    assert engine.manifest.pending_rows == 0
-    while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(plan))
-    assert Counter(sink.rows()) == by_definition(windows, in_time)
-    assert engine.manifest.counters.late_rows == late
+        watermarks.append(watermark)
+    wanted = by_definition(windows, in_time)
+    player = Player(history, plan, directory, matches(len(windows), in_time))
+
+    def after(number: int) -> None:
+        assert player.engine.manifest.watermark == watermarks[number]
+
+    player.play(batches, after)
+    carried = Counter(
+        {
+            repr((*of, *(value(kind, id_) for kind, id_ in zip(payloads, of, strict=True) if kind))): count
+            for of, count in wanted.items()
+        }
+    )
+    assert Counter(map(repr, player.sink.rows())) == carried
+    assert player.engine.manifest.counters.late_rows == late
 
 
 def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:

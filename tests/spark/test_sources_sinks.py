@@ -113,7 +113,9 @@ def test_other_formats_of_files(lab: "Lab") -> None:
     for name, kind in (("a", "json"), ("b", "csv"), ("c", "orc")):
         path = str(lab.directory / kind)
         lab.spark.read.parquet(str(lab.directory / "data" / name)).write.format(kind).save(path)
-        streams[name] = lab.spark.readStream.format(kind).schema("k long, id long").load(path)
+        streams[name] = (
+            lab.spark.readStream.format(kind).schema("k long, id long").option("mode", "FAILFAST").load(path)
+        )
     lab.run(SQL, sources=streams)
     assert lab.results() == lab.duckdb(SQL)
 

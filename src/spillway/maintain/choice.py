@@ -29,7 +29,12 @@ class Candidate:
 
 
 def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list[Candidate]:
-    """The best plan of each kind, cheapest first."""
+    """The best plan of each kind, cheapest first; sources hold the rows of the round by now.
+
+    A plan with Cartesian products is no candidate while the size of a table in them is not known: one that
+    was empty may hold anything soon."""
+    sized = [node for node in graph.nodes if model.cardinalities[node] > 0]
+    model = model.grown(sizes)
     orders = {
         node: controlled_instance(graph, model, node, sizes[node]).visited[1:]
         for node in graph.nodes
@@ -40,6 +45,7 @@ def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list
     found += [
         Candidate(plan.strategy, plan, model.estimate(plan, sizes).seconds)
         for plan in (extended_batch(graph, sizes, orders), adjacent(graph, sizes), greedy(graph, sizes))
+        if plan.products().issubset(sized)
     ]
     found.append(Candidate(RECOMPUTE, None, model.recompute_seconds))
     return sorted(found, key=lambda one: one.seconds)
@@ -67,7 +73,8 @@ class CostChoice:
         return self._kept[about]
 
     def observe(self, report: RoundReport) -> None:
-        """Learn from a round that asked sources."""
+        """Learn from a round: what its queries took, and how many rows the sources have now."""
+        self.model = self.model.grown(report.net_rows)
         if report.strategy == RECOMPUTE:
             self.model = replace(self.model, recompute_seconds=report.maintain_seconds)
         elif report.costs:

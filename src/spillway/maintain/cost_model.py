@@ -111,14 +111,23 @@ class CostModel:
         local = _moved(self.local_factor, local_seconds / expected) if queries else self.local_factor
         return replace(self, source_factors=factors, local_factor=local)
 
+    def grown(self, rows: Sequence[int]) -> CostModel:
+        """The model after inputs grew by so many rows each, or shrank."""
+        if not any(rows):
+            return self
+        pairs = zip(self.cardinalities, rows, strict=True)
+        return replace(self, cardinalities=tuple(max(0, size + more) for size, more in pairs))
+
     def differs(self, other: CostModel) -> bool:
-        """Whether rounds since then have moved an estimate by more than a fifth."""
+        """Whether rounds since then have moved an estimate, or the size of an input, by more than a fifth."""
         nodes = {*self.source_factors, *other.source_factors}
         pairs = [(self._factor(node), other._factor(node)) for node in nodes]
         pairs += [
             (self.local_factor, other.local_factor),
             (self.recompute_seconds, other.recompute_seconds),
         ]
+        sizes = zip(self.cardinalities, other.cardinalities, strict=True)
+        pairs += [(float(now or 0.1), float(then or 0.1)) for now, then in sizes]
         return any(max(pair) > _MOVED * min(pair) for pair in pairs)
 
     def _factor(self, node: int) -> float:

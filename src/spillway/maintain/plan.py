@@ -70,6 +70,10 @@ class MaintenancePlan:
     def queries(self) -> tuple[Query, ...]:
         return tuple(step for step in self.steps if isinstance(step, Query))
 
+    def products(self) -> frozenset[int]:
+        """The inputs that some delta takes its Cartesian product with."""
+        return frozenset(query.input for query in self.queries if any(not part.edges for part in query.parts))
+
 
 @dataclass(slots=True)
 class PlanBuilder:

@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spillway.errors import SpillwayError
 from spillway.maintain.algebra import Algebra
 from spillway.maintain.definition import ViewDefinition
+from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
 from spillway.maintain.plan import MaintenancePlan
 from spillway.maintain.recompute import compare, recompute
@@ -72,6 +74,8 @@ class RoundReport:
     """From the oldest change of the round to its commit: how long a reader had to wait for it."""
     costs: list[tuple[int, int, int, float]] = field(default_factory=list)
     """Input, keys, key columns and seconds of every query."""
+    net_rows: list[int] = field(default_factory=list)
+    """By how many rows each input grew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,7 @@ class ViewManager:
         plan = self.choose([delta.num_rows for delta in deltas])
         updates = sum(delta.num_rows for delta in raw)
         report = RoundReport(state.round + 1, RECOMPUTE, updates, cut_seconds=cut_at - started)
+        report.net_rows = [pc.sum(delta.column(WEIGHT)).as_py() or 0 for delta in raw]
         if plan is None:
             report.delta_rows = self._replace(state.round + 1, state.vectors)
             report.maintain_seconds = self._clock() - cut_at

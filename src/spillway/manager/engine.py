@@ -156,9 +156,17 @@ class Engine:
         return any(not e.has_final(manifest.watermark) or e.groups & manifest.suspended for e in entries)
 
     def run_epoch(
-        self, execute: Execute, batch_id: int | None, *, ending: bool = False, late: bool = False
+        self,
+        execute: Execute,
+        batch_id: int | None,
+        *,
+        ending: bool = False,
+        late: bool = False,
+        malformed_rows: int = 0,
     ) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
+
+        `malformed_rows` is how many records of the batch did not fit their source's schema, for the journal.
 
         `late` says that the pending rows are missing results of lower joins: what comes of them is too.
         At the end of the input the next turn of suspended groups comes as soon as nothing else is pending,
@@ -171,7 +179,9 @@ class Engine:
             )
         if self.has_begun_cleanup:
             raise StateError("the clean-up of a group is half done; finish it before the next epoch")
-        return self._run(execute, batch_id, Cleaning.NONE, ending=ending, late=late)
+        return self._run(
+            execute, batch_id, Cleaning.NONE, ending=ending, late=late, malformed_rows=malformed_rows
+        )
 
     @property
     def has_cleanup(self) -> bool:
@@ -225,6 +235,7 @@ class Engine:
         *,
         ending: bool = False,
         late: bool = False,
+        malformed_rows: int = 0,
     ) -> dict[str, Any]:
         self._deliver()
         clean = cleaning is not Cleaning.NONE
@@ -280,6 +291,7 @@ class Engine:
         self.controller.observe(change, record, reports, sunk - started, clean=clean)
         entry = epoch_entry(record, self.manifest, reports, change, self.config) | {
             "kind": "cleanup" if clean or late else "epoch",
+            "malformed_rows": malformed_rows,
             "time": wall,
             "seconds": {
                 "order": ordered - started,

@@ -7,7 +7,7 @@ languages. If a `SpillwayError` is inside, that is what happened; otherwise the 
 import re
 
 from spillway import errors
-from spillway.errors import SpillwayError
+from spillway.errors import SourceError, SpillwayError
 
 _OURS = re.compile(r"spillway\.errors\.(\w+): (.*)")
 _CAUSE = re.compile(
@@ -17,6 +17,9 @@ _CAUSE = re.compile(
 _CONDITION = re.compile(r"\[(?!PYTHON_EXCEPTION|STREAM_FAILED|FOREACH_)[A-Z0-9_.]+\] ")
 """Spark names what went wrong, and with it the file or column; these three only say where it surfaced."""
 
+_FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.? ")
+_MALFORMED, _HEADER = "[MALFORMED_RECORD_IN_PARSING", "CSV header does not conform to the schema"
+_RECORD = re.compile(r"record parsing: (.*?)\.?$", re.MULTILINE)
 _BARRIER_FAILED = "Could not recover from a failed barrier ResultStage"
 
 
@@ -29,9 +32,30 @@ def as_spillway_error(error: BaseException) -> SpillwayError | None:
         seen = seen.__cause__ or seen.__context__
     match = _OURS.search(str(error))
     if match is None:
-        return None
+        return _bad_file(str(error))
     kind = getattr(errors, match[1], SpillwayError)
     return kind(match[2]) if isinstance(kind, type) and issubclass(kind, SpillwayError) else None
+
+
+def _bad_file(text: str) -> SourceError | None:
+    """A file of a text format that does not fit its schema; nothing of its batch was committed."""
+    file = _FILE.search(text)
+    if file is None:
+        return None
+    if _MALFORMED in text:
+        record = _RECORD.search(text)
+        found = f": {record[1]}" if record else ""
+        return SourceError(
+            f"file {file[1]} has a record that does not fit the schema{found}; correct it and run the job "
+            'again, or say options = { mode = "PERMISSIVE" } (null for what does not parse) or '
+            '"DROPMALFORMED", and such records are counted'
+        )
+    if _HEADER in text:
+        return SourceError(
+            f"file {file[1]} has a header that differs from the schema; correct one of them, or say "
+            'options = { enforceSchema = "true" } to go by the position of columns'
+        )
+    return None
 
 
 def has_lost_a_task(error: BaseException) -> bool:

@@ -23,6 +23,7 @@ from spillway.model.group_set import group_set
 from spillway.spark.epoch import SparkEpoch
 from spillway.spark.failure import as_spillway_error, first_cause
 from spillway.spark.run_ahead import RunAhead
+from spillway.spark.source_check import SourceCheck
 
 RECENT = 100
 Listener = Callable[[dict[str, Any]], None]
@@ -46,6 +47,7 @@ class Query:
         budget_is_hard: bool,
         clean_at_end: bool,
         runs_ahead: bool = False,
+        check: SourceCheck | None = None,
         listener: Listener | None = None,
     ) -> None:
         self.id = query_id
@@ -61,6 +63,8 @@ class Query:
         self._stopping = threading.Event()
         self._one_epoch = threading.RLock()
         """Held while an epoch runs; a listener, which is called inside, may ask for moves."""
+        self._check = check
+        self._malformed_rows = 0
         self._stream: StreamingQuery | None = None
         self._is_cut = False
         """Whether the stream was stopped, so that input may be left."""
@@ -176,7 +180,7 @@ class Query:
         return found
 
     def summary(self) -> dict[str, Any]:
-        """Totals of the query over all its restarts, and the time and memory of this run."""
+        """Totals of the query over all its restarts; time, memory and malformed rows are of this run."""
         counters, missing = self._engine.manifest.counters, self.missing()
         elapsed = time.perf_counter() - self._started if self._seconds is None else self._seconds
         return {
@@ -188,6 +192,7 @@ class Query:
             "spills": counters.spills,
             "relocations": counters.relocations,
             "late_rows": counters.late_rows,
+            "malformed_rows": self._malformed_rows,
             "expired_rows": counters.expired_rows,
             "pending_rows": self._engine.manifest.pending_rows,
             "seconds": round(elapsed, 3),
@@ -281,7 +286,13 @@ class Query:
                 raise _StoppedError
             while self._engine.has_begun_cleanup:
                 self._clean(Cleaning.BEGUN)
-            entry = self._engine.run_epoch(self._execute(batch), batch_id, ending=ending, late=late)
+            malformed = 0
+            if self._check is not None and batch_id is not None:
+                malformed = self._check.malformed_rows(batch_id)
+            entry = self._engine.run_epoch(
+                self._execute(batch), batch_id, ending=ending, late=late, malformed_rows=malformed
+            )
+            self._malformed_rows += malformed
             self._note(entry)
 
     def _clean_once(self, cleaning: Cleaning) -> None:

@@ -81,16 +81,17 @@ def _is_kept(plan: "JavaObject") -> bool:
         return source.className().lower() in KEEPERS and not _cleans(source.options().toSeq())
     if kind == "StreamingRelationV2":
         return bool(plan.sourceName().lower() in KEEPERS)
-    return kind in STATELESS and all(_is_kept(child) for child in _elements(plan.children()))
+    return kind in STATELESS and all(_is_kept(child) for child in elements(plan.children()))
 
 
 def _cleans(options: "JavaObject") -> bool:
     """Whether a file source removes the files of batches that are done."""
-    found = {pair._1().lower(): pair._2().lower() for pair in _elements(options)}
+    found = {pair._1().lower(): pair._2().lower() for pair in elements(options)}
     return bool(found.get(CLEAN_SOURCE, "off") != "off")
 
 
-def _elements(sequence: "JavaObject") -> list[Any]:
+def elements(sequence: "JavaObject") -> list[Any]:
+    """The elements of a Scala sequence."""
     return [sequence.apply(number) for number in range(sequence.size())]
 
 

@@ -1,8 +1,9 @@
 """Opens the sources of a job as streaming DataFrames, and refuses what cannot work before anything runs."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -12,6 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from spillway.errors import SourceError
 from spillway.job import SourceSpec
 from spillway.plan.schema import Column
+from spillway.spark.text_options import text_options
 from spillway.spark.workload_source import WorkloadSource
 from spillway.workload.options import parse_options
 
@@ -25,8 +27,10 @@ def open_sources(spark: SparkSession, specs: Mapping[str, SourceSpec]) -> dict[s
     return {name: open_source(spark, spec) for name, spec in specs.items()}
 
 
-def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None) -> DataFrame:
+    """The source as a stream; `known` is a file of it that was read before, whose columns count."""
     where = f"[sources.{spec.name}]"
+    spec = replace(spec, options=text_options(spec.format, spec.options))
     is_file = spec.format.lower() in FILE_FORMATS
     if is_file:
         _check_path(spec, where)
@@ -38,12 +42,12 @@ def open_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         if spec.schema is not None:
             reader = reader.schema(spec.schema)
         elif is_file:
-            reader = reader.schema(_stored_schema(spark, spec))
+            reader = reader.schema(_stored_schema(spark, spec, known))
         frame = reader.load(spec.path) if spec.path is not None else reader.load()
         if spec.event_time is not None:
             frame = frame.withWatermark(spec.event_time, spec.lateness)
         if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
-            _check_schema(spark, spec, frame.schema, where)
+            _check_schema(spark, spec, frame.schema, where, known)
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
     return frame
@@ -71,18 +75,38 @@ def _check_path(spec: SourceSpec, where: str) -> None:
             raise SourceError(f"{where} path {path} does not exist; create it, or correct the path")
 
 
-def _stored_schema(spark: SparkSession, spec: SourceSpec) -> StructType:
+def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> StructType:
+    """The columns of the known file; without one, of some file."""
+    reader = spark.read.format(spec.format).options(**spec.options)
+    if known is not None and spec.path is not None:
+        try:
+            return reader.option("basePath", spec.path).load(unquote(known)).schema
+        except PySparkException:
+            pass  # the file is gone
     return spark.read.format(spec.format).options(**spec.options).load(spec.path).schema
 
 
-def _check_schema(spark: SparkSession, spec: SourceSpec, declared: StructType, where: str) -> None:
+def _has_column(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
+    """Whether any file has it; asked only when some file does not."""
+    try:
+        merged = spark.read.format(spec.format).options(**spec.options).option("mergeSchema", "true")
+        return name in (field.name.lower() for field in merged.load(spec.path).schema.fields)
+    except PySparkException:
+        return True  # types differ: the file that has the odd one will be named
+
+
+def _check_schema(
+    spark: SparkSession, spec: SourceSpec, declared: StructType, where: str, known: str | None
+) -> None:
     """Parquet and ORC files say what they hold; a declared column of another type would fail much later."""
     try:
-        stored = {field.name.lower(): field.dataType for field in _stored_schema(spark, spec).fields}
+        stored = {field.name.lower(): field.dataType for field in _stored_schema(spark, spec, known).fields}
     except PySparkException:
         return  # An empty directory has no schema yet; files that come later are checked by the scan.
     for field in declared.fields:
         found = stored.get(field.name.lower())
+        if found is None and _has_column(spark, spec, field.name.lower()):
+            continue
         if found is None:
             raise SourceError(
                 f"{where} schema has column {field.name}, but the files in {spec.path} do not; "

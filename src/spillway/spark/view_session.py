@@ -36,8 +36,10 @@ from spillway.manager.tier_directory import ROOM_BYTES, TierDirectory, choose_di
 from spillway.plan.planner import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
 from spillway.spark.anchors import Anchors
+from spillway.spark.batch_files import BatchFiles
 from spillway.spark.compute.computation import Computation
 from spillway.spark.epoch import SparkEpoch, Told
+from spillway.spark.file_relation import file_relations
 from spillway.spark.host_check import check_hosts, remove_images
 from spillway.spark.input_rows import policy_settings
 from spillway.spark.log_store import log_address, require_log_store
@@ -47,7 +49,9 @@ from spillway.spark.session import adopt_session, build_session, stop_session
 from spillway.spark.session_executors import count_executors
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
+from spillway.spark.source_check import SourceCheck
 from spillway.spark.sources import columns_of, open_source
+from spillway.spark.text_options import check_mode
 from spillway.spark.wire import Wire, bind
 from spillway.state.new_directories import NewDirectories
 from spillway.state.orders import Limits
@@ -119,11 +123,16 @@ class Session:
         """The plan of a view, bound to the sources' types; nothing is started."""
         return self._bound(view, self._opened(sources), groups)
 
-    def _opened(self, sources: Mapping[str, SourceLike]) -> dict[str, DataFrame]:
-        return {
-            name: open_source(self.spark, one) if isinstance(one, SourceSpec) else one
-            for name, one in sources.items()
-        }
+    def _opened(
+        self, sources: Mapping[str, SourceLike], read: BatchFiles | None = None
+    ) -> dict[str, DataFrame]:
+        """The sources as streams; `read` knows files that an earlier run has read of them."""
+
+        def opened(one: SourceSpec) -> DataFrame:
+            known = None if read is None or one.path is None else read.first(one.path)
+            return open_source(self.spark, one, known)
+
+        return {name: opened(one) if isinstance(one, SourceSpec) else one for name, one in sources.items()}
 
     def _bound(self, view: View, frames: Mapping[str, DataFrame], groups: int) -> tuple[Plan, Wire]:
         plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
@@ -157,8 +166,11 @@ class Session:
         *,
         stream: bool = True,
     ) -> Query:
-        frames = self._opened(sources)
+        frames = self._opened(sources, BatchFiles(Storage(config.checkpoint)))
         plan, wire = self._bound(view, frames, config.groups)
+        relations = file_relations(plan.inputs, frames, sources)
+        for one in relations:
+            check_mode(one.format, one.options, f"source {one.name}")
         sink = open_sink(
             sink_spec.format,
             sink_spec.path,
@@ -236,6 +248,7 @@ class Session:
                 runs_ahead=stream
                 and config.until == "exhausted"
                 and all(map(can_run_again, frames.values())),
+                check=SourceCheck(self.spark, BatchFiles(opened.checkpoint.storage), relations),
                 listener=listener,
             )
             undo.pop_all()

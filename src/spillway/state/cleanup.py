@@ -100,10 +100,9 @@ class CleanupStep:
             merged = self._merged(mapped)
             for generation in range(cursor.generation, batch.generations):
                 for number in range(cursor.term, len(plan)):
-                    here = replace(cursor, part=part, generation=generation, term=number)
                     if self._exhausted():
-                        return here
-                    if stopped := self._term(plan[number], mapped, merged, here):
+                        return cursor
+                    if stopped := self._term(plan[number], mapped, merged, cursor):
                         return stopped
                     cursor = cursor.at(part, generation, number + 1)
                 cursor = cursor.at(part, generation + 1)

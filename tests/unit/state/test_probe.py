@@ -98,3 +98,11 @@ def test_more_results_than_a_number_can_count_are_bounded() -> None:
     piece = chunk(found, 5, 9)
     assert piece.column(7, 0).to_pylist() == [5, 6, 7, 8]
     assert piece.column(0, 0).to_pylist() == [0] * 4
+
+
+def test_driving_rows_of_one_hash_are_looked_up_once() -> None:
+    driver = rows_of([1, 1, 2, 2, 2], 0, 1000)
+    found = probe(driver, 0, [[], [rows_of([1, 2, 2], 10, 1000)]], GROUPS, ((), ()))
+    assert np.unique(driver.hashes[found.rows]).tolist() == np.unique(driver.hashes).tolist()
+    assert sorted(np.bincount(found.needles).tolist()) == [2, 3]
+    assert found.total == 2 * 1 + 3 * 2

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spillway.errors import SourceError
 from spillway.job import SourceSpec
+from spillway.spark.text_options import text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 READER_FEATURES = frozenset({"timestampNtz"})
@@ -46,7 +47,7 @@ def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     if kind in ("duckdb", "sqlite"):
         return _database(spark, spec, spec.path, where)
     try:
-        reader = spark.read.format(kind).options(**spec.options)
+        reader = spark.read.format(kind).options(**text_options(kind, spec.options))
         if spec.schema is not None:
             reader = reader.schema(spec.schema)
         return reader.load(spec.path)

@@ -1,0 +1,38 @@
+"""Options of text sources under which no record is lost, no cell is null and no columns are swapped unseen.
+
+Spark's own defaults take a cell that does not parse for null, cells that are missing or too many for nothing,
+and the columns of a CSV file by their position, whatever its header says.
+"""
+
+from collections.abc import Mapping
+
+from spillway.errors import SourceError
+
+TEXT_FORMATS = ("csv", "json")
+MODE, FAIL_FAST = "mode", "FAILFAST"
+MODES = (FAIL_FAST, "PERMISSIVE", "DROPMALFORMED")
+"""Spark's words: refuse a record that does not fit, take what does not parse for null, or drop the record."""
+
+
+def text_options(source_format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options with safer defaults: a record that does not fit is refused, and so is such a header."""
+    if source_format.lower() not in TEXT_FORMATS:
+        return dict(options)
+    given = {key.lower(): value for key, value in options.items()}
+    defaults = {MODE: FAIL_FAST}
+    if source_format.lower() == "csv":
+        defaults["columnPruning"] = "false"
+        if given.get("header", "false").lower() == "true":
+            defaults["enforceSchema"] = "false"
+    return {key: value for key, value in defaults.items() if key.lower() not in given} | dict(options)
+
+
+def check_mode(source_format: str, options: Mapping[str, str], where: str) -> None:
+    """Text formats must say what becomes of records that do not fit."""
+    if source_format.lower() in TEXT_FORMATS:
+        mode = {key.lower(): value for key, value in options.items()}.get(MODE, "")
+        if mode.upper() not in MODES:
+            raise SourceError(
+                f"{where} reads {source_format} with mode {mode!r}: say what becomes of records that do not "
+                f"fit the schema, by the option mode = one of {', '.join(MODES)}"
+            )
