@@ -61,7 +61,7 @@ class RunConfig:
     rotation_backlog_bytes: int | None = None
     """Input that may wait for suspended groups of a processor; beyond it new input is held back.
 
-    None: a quarter of the memory for state.
+    None: half of the memory for state.
     """
     adapt: str = NO_PLACEMENT
     """The policy that moves groups between processors, or makes them spill for each other."""

@@ -102,7 +102,7 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         waiting = arrived - probed
         assert entries[-1]["pending_rows"] == entries[-1]["waiting_rows"] == waiting
         limit = sum(one["waiting_limit_bytes"] for one in entries[-1]["processors"])
-        assert limit == 3 * memory_bytes // 16
+        assert limit == 3 * memory_bytes // 8
         assert waiting * ROW_BYTES <= limit
         assert max(one["peak_bytes"] for one in parts) <= memory_bytes // processors
     assert engine.manifest.suspended

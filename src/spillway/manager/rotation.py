@@ -8,7 +8,8 @@ A turn takes place every `gap` seconds, on all processors together or on each by
 (`policy/turns`); unless told, as often as the last swap took long, so that about half of the time goes to it.
 
 What waits is bounded: while more than `backlog_bytes` of input wait on a processor, every epoch begins with a
-turn there, of the groups for which most waits, and whoever brings input holds it back (`is_behind`).
+turn there, of as many groups as fit, those first for which most waits, and whoever brings input holds it back
+(`is_behind`).
 """
 
 import time
@@ -178,11 +179,12 @@ class RotationManager:
             age = manifest.sequence + 1 - groups[group].active_epoch
             return (-input_[group][1] * age if behind else 0.0, groups[group].active_epoch, group)
 
+        most = state_bytes * (1.0 if behind else self.share)
         back: list[int] = []
         taken = 0  # bytes
         for group in sorted(members(candidates & group_set(input_)), key=urgency):
             size = groups[group].bytes
-            if back and (self.turns == GROUP or taken + size > state_bytes * self.share):
+            if back and (self.turns == GROUP or taken + size > most):
                 break
             needed = scale * (size + input_[group][1])
             while room < needed and leave:

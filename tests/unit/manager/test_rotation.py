@@ -14,7 +14,7 @@ from spillway.state.pending import Pending
 
 MB = 1 << 20
 BUDGETS = Budgets((Budget(16 * MB),))
-"""12 MB for state; at most 3 MB may wait."""
+"""12 MB for state; at most 6 MB may wait."""
 
 
 def state(size: int, active: int, rows: int = 10) -> GroupState:
@@ -108,7 +108,7 @@ def test_beyond_the_bound_turns_do_not_wait_and_begin_with_what_waits_most() -> 
     rotation.observe(20, [Swap(0, 0, 1, 0, 1, "turn")], {0: 1.0})
     assert not rotation.is_behind(one)
     assert decided(rotation, one) == []
-    more = replace(one, pending={0: (waits({2: 10, 3: 3_100}),)})
+    more = replace(one, pending={0: (waits({2: 10, 3: 6_200}),)})
     assert rotation.is_behind(more)
     (swap,) = decided(rotation, more)
     assert (swap.resumed & 0b1000, swap.reason) == (0b1000, "turn, too much waits")
@@ -118,7 +118,7 @@ def test_beyond_the_bound_turns_do_not_wait_and_begin_with_what_waits_most() -> 
 
 
 def test_rows_that_no_watermark_has_passed_do_not_count() -> None:
-    entry = replace(waits({3: 5_000}), earliest=70)
+    entry = replace(waits({3: 8_000}), earliest=70)
     one = replace(manifest([2] * 4, 0b1000, {}), pending={0: (entry,)}, watermark=70)
     assert not manager().is_behind(one)
     assert manager().is_behind(replace(one, watermark=71))
