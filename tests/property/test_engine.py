@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from history import Check, History, Player, drawn, pasted
 from payload import KINDS, column, kind_type, value
+from spillway.manager.budget import Budget
 from spillway.manager.engine import Engine, Files
 from spillway.manager.engine_config import EngineConfig
 from spillway.manager.journal import Journal
@@ -179,6 +180,40 @@ def test_merges_do_not_change_the_order_of_matches_inside_a_row(tmp_path: Path) 
     while engine.has_pending:
         engine.run_epoch(LocalCluster(plan), None)
     assert sorted(sink.rows()) == [(0, 100), (1, 100), (2, 100)]
+
+
+def test_a_key_that_fills_many_epochs_under_a_budget_gives_every_result_once(tmp_path: Path) -> None:
+    plan = JoinOperator(
+        inputs=(WireInput("a", ("id", "p"), ("s0", "s1")), WireInput("b", ("id",), ("s0",))),
+        outputs=(ColumnRef(0, 0), ColumnRef(1, 0)),
+        residual=None,
+        key_columns=((), ()),
+        groups=1,
+        result_schema=pa.schema([("a", pa.int64()), ("b", pa.int64())]),
+    )
+    many, few = 9_000, 12
+    ids = np.concatenate([np.arange(many), np.arange(few)])
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array(np.repeat([0, 1], [many, few]).astype(np.int8)),
+            pa.array(np.zeros(many + few, dtype=np.int64)),
+            pa.array(ids),
+            pa.array([f"{number:0200d}" for number in ids]),
+        ],
+        names=["t", "h", "s0", "s1"],
+    )
+    sink = ListSink(str(tmp_path / "staging"))
+    config = EngineConfig(1, 1, str(tmp_path / "tier"), Limits(results=5_000), budget=Budget(4 << 20))
+    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine.run_epoch(LocalCluster(plan, batch, 500), 0)
+    while engine.has_pending:
+        engine.run_epoch(LocalCluster(plan), None)
+    while engine.has_cleanup:
+        engine.run_cleanup_epoch(LocalCluster(plan))
+    tables = [table for epoch in sink.epochs.values() for table in epoch]
+    found = pa.concat_tables(tables)
+    numbers = np.sort(found.column("a").to_numpy() * few + found.column("b").to_numpy())
+    assert np.array_equal(numbers, np.arange(many * few))
 
 
 class ForgetfulSink(ListSink):

@@ -4,13 +4,13 @@ Ratios of speed are Spillway over peer (above 1: Spillway is faster); the ratio 
 peak over the peer's (below 1: Spillway needs less). Of engines that took turns the ratio of speed is the
 median over the rounds. A figure whose engine is missing or has none is None,
 never 0. An engine that was stopped early counts with the rows it had processed; only engines that
-finished must agree on the number of results.
+finished must agree on the results: their number, and their checksum in any order.
 """
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
-from spillway.bench.peer_result import PeerResult
+from spillway.bench.peer_result import PeerResult, results_agree
 
 SPILLWAY = "spillway"
 SPARK_DEFAULT = "spark-default"
@@ -27,7 +27,6 @@ def compare(results: Iterable[PeerResult]) -> dict[str, Figure | dict[str, Figur
     """The figures that `spillway bench join --json` prints."""
     by_engine = {result.engine: result for result in results}
     own = by_engine.get(SPILLWAY)
-    counts = {result.results for result in by_engine.values() if result.finished}
     return {
         "rows_per_s": {name: result.rows_per_s for name, result in by_engine.items()},
         "seconds": {name: result.seconds for name, result in by_engine.items()},
@@ -36,7 +35,8 @@ def compare(results: Iterable[PeerResult]) -> dict[str, Figure | dict[str, Figur
         "peak_rss_bytes": {name: result.peak_rss_bytes for name, result in by_engine.items()},
         "finished": {name: result.finished for name, result in by_engine.items()},
         "notes": {name: result.note for name, result in by_engine.items() if result.note},
-        "results_agree": len(counts) == 1,
+        "checksums": {name: result.checksum for name, result in by_engine.items() if result.checksum},
+        "results_agree": results_agree(by_engine.values()),
         "ratio_spark_default": _speed_ratio(own, by_engine.get(SPARK_DEFAULT)),
         "ratio_spark_tuned": _speed_ratio(own, by_engine.get(SPARK_TUNED)),
         "ratio_spark_rocksdb": _speed_ratio(own, by_engine.get(SPARK_ROCKSDB)),

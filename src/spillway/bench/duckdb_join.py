@@ -28,7 +28,8 @@ def run(shape: JoinShape, data: Path, out: Path, threads: int) -> PeerResult:
         connection.execute(sql)
         seconds = time.perf_counter() - began
     rows_in = sum(parquet_row_count(data / stream) for stream in shape.streams)
-    return PeerResult(DUCKDB, rows_in, parquet_row_count(target), seconds, (seconds,))
+    results = parquet_row_count(target)
+    return PeerResult(DUCKDB, rows_in, results, seconds, (seconds,), output=str(target))
 
 
 def _quoted(path: Path) -> str:

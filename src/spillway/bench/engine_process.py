@@ -32,6 +32,7 @@ import psutil
 
 from spillway.bench.peer_result import PeerResult, parse_answer
 from spillway.bench.process_memory import ProcessMemory
+from spillway.bench.result_sum import parquet_sum
 from spillway.errors import JobError
 
 GRACE_SECONDS = 240.0
@@ -172,6 +173,7 @@ class EngineProcess:
             answer = parse_answer(line)
         except JobError as error:
             return self._nothing(str(error))
+        output = str(answer.get("output", "")) if answer.get("finished", True) else ""
         return PeerResult(
             engine=str(self._engine or answer["engine"]),
             rows_in=int(answer["rows_in"]),
@@ -182,6 +184,8 @@ class EngineProcess:
             note=str(answer.get("note", "")),
             progress=tuple((float(seconds), int(results)) for seconds, results in answer.get("progress", ())),
             journal=str(answer.get("journal", "")),
+            output=output,
+            checksum=parquet_sum(Path(output)).checksum if output else "",
         )
 
 

@@ -6,7 +6,7 @@ the engine's process tree (see `process_memory` for the two ways of counting).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -34,10 +34,21 @@ class PeerResult:
     """Seconds since the start of the query, and the results that were out by then."""
     journal: str = ""
     """The file with the run's epochs, of an engine that keeps one."""
+    output: str = ""
+    """Parquet files with the results, of an engine that writes them."""
+    checksum: str = ""
+    """Of the results in any order (see `result_sum`); nothing if there is no output."""
+    all_answers: frozenset[tuple[int, str]] = frozenset()
+    """Results and checksums of every run, if this one stands for several."""
 
     @property
     def rows_per_s(self) -> float:
         return self.rows_in / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def answers(self) -> frozenset[tuple[int, str]]:
+        """What its runs answered: one pair, unless they differ."""
+        return self.all_answers or frozenset({(self.results, self.checksum)})
 
     @property
     def peak_bytes(self) -> int:
@@ -46,7 +57,8 @@ class PeerResult:
 
     def to_json(self) -> str:
         """The one line that a peer's process ends with."""
-        return json.dumps({**asdict(self), "rows_per_s": self.rows_per_s})
+        fields = {key: value for key, value in asdict(self).items() if key != "all_answers"}
+        return json.dumps({**fields, "rows_per_s": self.rows_per_s})
 
 
 def median_run(runs: Sequence[PeerResult]) -> PeerResult:
@@ -58,9 +70,19 @@ def median_run(runs: Sequence[PeerResult]) -> PeerResult:
     return replace(
         chosen,
         all_seconds=tuple(run.seconds for run in runs),
+        all_answers=frozenset().union(*(run.answers for run in runs if run.finished)),
         peak_rss_bytes=max(run.peak_rss_bytes for run in runs),
         peak_pss_bytes=max(shared, default=None),
     )
+
+
+def results_agree(results: Iterable[PeerResult]) -> bool:
+    """Whether all runs that finished gave the same results: as many, and with the same checksum.
+
+    Engines that write no output are known by their count alone.
+    """
+    answers = frozenset[tuple[int, str]]().union(*(one.answers for one in results if one.finished))
+    return len({rows for rows, _ in answers}) == 1 and len({checksum for _, checksum in answers} - {""}) <= 1
 
 
 def parse_answer(line: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spillway.bench.compare import SPARK_ROCKSDB
-from spillway.bench.peer_result import PeerResult
+from spillway.bench.peer_result import PeerResult, results_agree
 
 FULL, HALF, FIFTH = "spillway-1x", "spillway-1/2", "spillway-1/5"
 SHARES = {HALF: 2, FIFTH: 5}
@@ -32,7 +32,8 @@ def spill_figures(results: Sequence[PeerResult], journals: Mapping[str, Sequence
         "seconds": {name: result.seconds for name, result in by_name.items()},
         "seconds_to_half": {name: seconds_to_half(one.progress, final) for name, one in by_name.items()},
         "results": {name: result.results for name, result in by_name.items()},
-        "results_agree": len(counts) == 1,
+        "checksums": {name: result.checksum for name, result in by_name.items() if result.checksum},
+        "results_agree": results_agree(results),
         "finished": {name: result.finished for name, result in by_name.items()},
         "notes": {name: result.note for name, result in by_name.items() if result.note},
         "spills": {name: sum(len(e["spills"]) for e in epochs) for name, epochs in journals.items()},

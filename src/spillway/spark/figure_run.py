@@ -9,8 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from spillway.errors import BudgetError
-from spillway.figure.experiment import STREAMS, VIEW, Experiment, Variant
+import duckdb
+import pyarrow as pa
+
+from spillway.bench.result_sum import ResultSum, parquet_sum, query_sum
+from spillway.errors import BudgetError, StateError
+from spillway.figure.experiment import STREAMS, VIEW, VIEW_OF_KEYS, Experiment, Variant
 from spillway.figure.outcome import Outcome, outcome
 from spillway.job import SourceSpec
 from spillway.manager.budget import MINIMUM_BYTES
@@ -19,6 +23,7 @@ from spillway.policy.spill import NO_SPILL
 from spillway.report.epoch import read_epochs
 from spillway.spark.view_session import Session
 from spillway.spark.workload_source import FORMAT
+from spillway.workload.rows import keys
 
 WARM_UP_EPOCHS = 2
 WARM_UP_BYTES = 5 << 20
@@ -40,8 +45,11 @@ def run_experiment(
     spilling = "least-productive" if last.spill == NO_SPILL and last.has_budget else last.spill
     _run(session, shortened, replace(last, spill=spilling), directory / "warm-up")
     outcomes = []
+    answer = _answer(experiment)
     for number, variant in enumerate(experiment.variants):
         made = _run(session, experiment, variant, directory / f"{number}")
+        if made.stopped is None:
+            check_results(f"{experiment.name}, {variant.label}", directory / f"{number}" / "out", answer)
         note(
             f"{variant.label}: {made.runtime_results:,} results at run time in {made.runtime_seconds:.1f} s, "
             f"{made.cleanup_results:,} in clean-up in {made.cleanup_seconds:.1f} s"
@@ -49,6 +57,27 @@ def run_experiment(
         )
         outcomes.append(made)
     return outcomes
+
+
+def check_results(run: str, out: Path, answer: ResultSum) -> None:
+    """Refuse a run whose results are not those of the view."""
+    found = parquet_sum(out)
+    if found != answer:
+        raise StateError(
+            f"figure {run}: {found.rows} results with checksum {found.checksum}, but DuckDB has "
+            f"{answer.rows} with {answer.checksum}; please report this"
+        )
+
+
+def _answer(experiment: Experiment) -> ResultSum:
+    """What the view amounts to by DuckDB. All payloads differ, so it can do without them."""
+    workload = experiment.workload()
+    with duckdb.connect() as database:
+        for name in STREAMS:
+            found = pa.array(keys(workload, name, 0, experiment.rows))
+            ids = pa.array(range(experiment.rows), pa.int64())
+            database.register(name, pa.table({"k": found, "id": ids}))
+        return query_sum(database, VIEW_OF_KEYS)
 
 
 def _run(session: Session, experiment: Experiment, variant: Variant, directory: Path) -> Outcome:

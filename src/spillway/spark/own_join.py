@@ -70,6 +70,7 @@ def run(
         epoch_seconds=tuple(epoch_seconds),
         progress=tuple((at - planned, results) for at, results in progress[1:]),
         journal=str(out / "checkpoint" / FILE_NAME),
+        output=str(out / "results"),
     )
 
 

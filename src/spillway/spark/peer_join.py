@@ -126,6 +126,7 @@ def run(
         finished=finished,
         note="" if finished else f"stopped after {limit_seconds:g} s",
         progress=_progress(out / "results", wall),
+        output=str(out / "results") if finished else "",
     )
 
 

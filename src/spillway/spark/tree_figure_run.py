@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from spillway.bench.result_sum import ResultSum, query_sum
 from spillway.figure.experiment import Variant
 from spillway.figure.outcome import Outcome, tree_outcome
 from spillway.figure.tree_experiments import TreeExperiment
@@ -14,6 +15,7 @@ from spillway.job import SourceSpec
 from spillway.manager.budget import MINIMUM_BYTES
 from spillway.manager.journal import FILE_NAME
 from spillway.report.epoch import read_epochs
+from spillway.spark.figure_run import check_results
 from spillway.spark.view_session import Session
 from spillway.view import View
 from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, TREE, VIEW
@@ -36,11 +38,14 @@ def run_tree_experiment(
     for seed in range(seeds):
         data = directory / f"data-{seed}"
         experiment.workload(seed).write(data, experiment.epochs)
-        expected.append(_count(data))
+        answer = _answer(data)
+        expected.append(answer.rows)
         outcomes = []
         for variant in experiment.variants:
             place, clean = directory / f"{seed}-{variant.label}", seed == 0
             made = _run(session, experiment, variant, data, place, clean=clean)
+            if clean:
+                check_results(f"{experiment.name}, seed {seed}, {variant.label}", place / "out", answer)
             rest = f", {made.cleanup_results:,} in clean-up in {made.cleanup_seconds:.1f} s" if clean else ""
             note(
                 f"seed {seed}, {variant.label}: {made.runtime_results:,} results at run time in "
@@ -88,9 +93,8 @@ def _run(
     return replace(made, complete=clean)
 
 
-def _count(data: Path) -> int:
+def _answer(data: Path) -> ResultSum:
     with duckdb.connect() as database:
         for name in STREAMS:
             database.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{data}/{name}/*.parquet')")
-        ((count,),) = database.sql(f"SELECT count(*) FROM ({VIEW})").fetchall()
-    return int(count)
+        return query_sum(database, VIEW)

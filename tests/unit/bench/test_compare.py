@@ -59,6 +59,12 @@ def test_missing_or_failed_peers_have_no_ratio() -> None:
 
 def test_disagreement_is_told() -> None:
     assert compare([result("spillway", 1), result("duckdb", 1, results=8)])["results_agree"] is False
+    other = [result("spillway", 1, checksum="a"), result("duckdb", 1, checksum="b")]
+    assert compare(other)["results_agree"] is False
+    assert compare(other)["checksums"] == {"spillway": "a", "duckdb": "b"}
+    assert compare([other[0], result("duckdb", 1)])["results_agree"] is True
+    runs = median_run([other[0], result("spillway", 2, checksum="b"), result("spillway", 3, checksum="a")])
+    assert compare([runs, result("duckdb", 1, checksum="b")])["results_agree"] is False
     assert compare([])["results_agree"] is False
 
 
