@@ -87,8 +87,10 @@ def fitting(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """`column` in the type `kind`; integers that do not fit become NULL."""
     if column.type == kind:
         return column
-    info = {8: 127, 16: 32_767, 32: 2**31 - 1, 64: 2**63 - 1}[kind.bit_width]
-    fits = pc.and_(pc.less_equal(column, info), pc.greater_equal(column, -info - 1))
+    if column.type.bit_width < kind.bit_width:
+        return column.cast(kind)
+    most = 2 ** (kind.bit_width - 1) - 1
+    fits = pc.and_(pc.less_equal(column, most), pc.greater_equal(column, -most - 1))
     return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(kind)
 
 

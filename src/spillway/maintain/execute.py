@@ -20,6 +20,7 @@ from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.evaluation import evaluating
 from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
+from spillway.maintain.slots import Slots
 from spillway.maintain.unify import KeySet, keys, signature, unify
 
 
@@ -84,23 +85,16 @@ class Executor:
         self, plan: MaintenancePlan, deltas: Sequence[pa.Table], ask: Ask, metrics: ExecutionMetrics
     ) -> pa.Table:
         """The signed delta of the view; `deltas` are the round's own, as `filtered` gives them."""
-        slots: dict[int, pa.Table] = dict(enumerate(deltas))
-        uses = _uses(plan)
+        slots = Slots(plan, deltas)
         for step in plan.steps:
             if isinstance(step, Query):
                 self._query(plan, step, slots, deltas[step.input], ask, metrics)
-                spent = [part.read for part in step.parts]
             elif isinstance(step, Take):
                 slots[step.write] = slots[step.read].slice(step.row, 1)
-                spent = [step.read]
             else:
                 columns = slots[step.reads[0]].column_names
                 slots[step.write] = pa.concat_tables([slots[read].select(columns) for read in step.reads])
-                spent = list(step.reads)
-            for slot in spent:
-                uses[slot] -= 1
-                if not uses[slot] and slot >= len(deltas):
-                    del slots[slot]
+            slots.spend(step)
         return self.project([slots[slot] for slot in plan.results])
 
     def project(self, rows: Sequence[pa.Table]) -> pa.Table:
@@ -124,7 +118,7 @@ class Executor:
         self,
         plan: MaintenancePlan,
         query: Query,
-        slots: dict[int, pa.Table],
+        slots: Slots,
         own: pa.Table,
         ask: Ask,
         metrics: ExecutionMetrics,
@@ -152,9 +146,7 @@ class Executor:
                 names = [*self._definition.wide_columns(plan.covers[part.write]), WEIGHT]
                 slots[part.write] = joined.select(names)
 
-    def _key_sets(
-        self, node: int, groups: Sequence[tuple[Part, ...]], slots: dict[int, pa.Table]
-    ) -> list[KeySet]:
+    def _key_sets(self, node: int, groups: Sequence[tuple[Part, ...]], slots: Slots) -> list[KeySet]:
         """What to ask the source for: one set of keys per signature; all rows answer every other part too."""
         found: dict[tuple[int, ...], list[pa.Table]] = {}
         for parts in groups:
@@ -226,21 +218,3 @@ class Executor:
             for place, field in enumerate(row_schema(self._definition.inputs[node].columns))
         ]
         return pa.schema([*fields, pa.field(WEIGHT, pa.int64())]).empty_table()
-
-
-def _uses(plan: MaintenancePlan) -> dict[int, int]:
-    """How often each slot is still read; results are never freed."""
-    uses: dict[int, int] = dict.fromkeys(range(len(plan.covers)), 0)
-    for step in plan.steps:
-        reads = (
-            [part.read for part in step.parts]
-            if isinstance(step, Query)
-            else [step.read]
-            if isinstance(step, Take)
-            else step.reads
-        )
-        for slot in (*reads,):
-            uses[slot] += 1
-    for slot in plan.results:
-        uses[slot] += 1
-    return uses

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra, consolidate, distinct, equal, join
+from spillway.maintain.algebra import (
+    AlgebraBySize,
+    ArrowAlgebra,
+    consolidate,
+    distinct,
+    equal,
+    fitting,
+    join,
+)
 
 NAN = float("nan")
 KEYS = {
@@ -80,14 +88,33 @@ def test_keys() -> None:
 
 def test_large_tables_go_elsewhere() -> None:
     class Elsewhere(ArrowAlgebra):
-        rows = 0
+        rows = joined = 0
 
         def consolidate(self, table: pa.Table) -> pa.Table:
             Elsewhere.rows += table.num_rows
             return super().consolidate(table)
+
+        def join(self, delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
+            Elsewhere.joined += 1
+            return super().join(delta, state, pairs)
 
     algebra = AlgebraBySize(Elsewhere(), 2)
     for size in (1, 2, 3):
         rows = [(number, 1) for number in range(size)]
         assert algebra.consolidate(table(("a", "weight"), rows, (pa.int64(), pa.int64()))).num_rows == size
     assert Elsewhere.rows == 3
+    one = table(("a", "weight"), [(1, 1)], (pa.int64(), pa.int64()))
+    two = table(("b", "weight"), [(1, 1), (1, 2)], (pa.int64(), pa.int64()))
+    assert algebra.join(one, two.slice(0, 1), [("a", "b")]).num_rows == 1 and Elsewhere.joined == 0
+    assert algebra.join(one, two, [("a", "b")]).num_rows == 2 and Elsewhere.joined == 1
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_integers_that_do_not_fit_a_smaller_key_are_null(bits: int) -> None:
+    most = 2 ** (bits - 1) - 1
+    kind = {8: pa.int8(), 16: pa.int16(), 32: pa.int32()}[bits]
+    values = pa.chunked_array([pa.array([most, most + 1, -most - 1, -most - 2, 0, None], pa.int64())])
+    assert fitting(values, kind) == pa.chunked_array([pa.array([most, None, -most - 1, None, 0, None], kind)])
+    small = pa.chunked_array([pa.array([most, -most - 1, None], kind)])
+    assert fitting(small, pa.int64()) == small.cast(pa.int64())
+    assert fitting(small, kind) is small

@@ -200,6 +200,10 @@ def test_pieces_are_as_large_as_they_may_be() -> None:
     two = [segment([0] * 2, 0), segment([0] * 2, 10), segment([0], 20)]
     assert [piece.rows for _, piece in _driving(two, GROUPS, 0, row_bytes * 4)] == [4, 1]
     assert [piece.rows for _, piece in _driving(two, GROUPS, 0, row_bytes * 5)] == [5]
+    pairs = [segment([0] * 2, 10 * number) for number in range(4)]
+    assert [piece.rows for _, piece in _driving(pairs, GROUPS, 0, row_bytes * 4)] == [4, 4]
+    single = [segment([0], number) for number in range(3)]
+    assert [piece.rows for _, piece in _driving(single, GROUPS, 0, row_bytes * 2)] == [2, 1]
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 7])

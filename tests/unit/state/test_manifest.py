@@ -123,6 +123,31 @@ def test_files_that_nobody_refers_to_are_swept_at_the_next_start(tmp_path: Path)
     assert storage.list("pending/") == []
 
 
+def test_files_of_kept_records_outlive_a_restart_and_go_with_the_second_snapshot_after_it(
+    tmp_path: Path,
+) -> None:
+    """Until then the snapshot before the last one could still be read with its records."""
+    storage = Storage(str(tmp_path))
+    log = ManifestLog(storage, snapshot_epochs=4)
+    waits = Pending("pending/x", 0, 9, 100, 7, 90, 0b1, (9,))
+    manifest = log.commit(log.load(PLACEMENT), record(0, pending={0: (waits,)}))
+    store_files(storage, manifest)
+    manifest = log.commit(manifest, record(1, replaced=(("runs/0", 0b111),)))
+    store_files(storage, manifest)
+    assert manifest.files() == {"runs/1"}
+
+    log = ManifestLog(storage, snapshot_epochs=4)
+    manifest = log.load(PLACEMENT)
+    log.sweep(manifest)
+    passed = {"pending/x", "runs/0"}
+    kept = []
+    for sequence in range(2, 12):
+        manifest = log.commit(manifest, record(sequence, added=()))
+        kept.append(passed & (set(storage.list("runs/")) | set(storage.list("pending/"))))
+    assert kept == [passed] * 5 + [set()] * 5  # snapshots are after epochs 3, 7 and 11
+    assert manifest.files() == {"runs/1"} and storage.exists("runs/1")
+
+
 def test_a_driver_that_was_taken_over_commits_nothing(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     old = ManifestLog(storage)
