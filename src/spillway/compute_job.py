@@ -21,25 +21,31 @@ SPARK_DEFAULTS = {
     "spark.scheduler.mode": "FAIR",  # segments run side by side
     "spark.driver.memory": "4g",  # hash tables live in the JVM here
     "spark.buffer.pageSize": "1m",  # the least that a hash table takes; otherwise 32 MB
+    "spark.sql.adaptive.enabled": "true",  # for Spark's own plan; our trees are run without
 }
 """Settings with which a session for computing starts, unless the job file says otherwise."""
 SINKS = ("parquet", "delta", "count")
 MODES = ("error", "overwrite")
-_KEYS = ("tree", "memory", "processors", "sample", "rows", "selectivity")
+WAYS = AUTO, TREE, SPARK_PLAN = ("auto", "tree", "spark")
+_KEYS = ("way", "tree", "memory", "processors", "sample", "rows", "selectivity")
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeConfig:
     """The `[compute]` table."""
 
+    way: str = AUTO
+    """`auto`: the best tree where a clear gain is expected, else Spark's own plan; `tree`, `spark`:
+    always."""
     tree: str = CHOSEN
     """A tree shape by name, or `chosen`: the best by cost."""
     memory_bytes: int | None = None
-    """For hash tables; what does not fit is written and read back. None: no limit."""
+    """For hash tables; what does not fit is written and read back. None: no limit of the user's."""
     processors: int | None = None
     """None: as many as Spark has cores."""
-    sample: float = 1.0
-    """The share of rows that statistics look at."""
+    sample: float | None = None
+    """The share of rows that statistics look at; None: as many as a small part of the expected time
+    allows."""
     rows: Mapping[str, float] = field(default_factory=dict)
     """Given cardinalities, by alias."""
     selectivity: Mapping[str, float] = field(default_factory=dict)
@@ -50,9 +56,13 @@ class ComputeConfig:
             raise JobError(
                 f'[compute] tree = "{self.tree}": must be one of {", ".join((CHOSEN, *ALGORITHMS))}'
             )
+        if self.way not in WAYS:
+            raise JobError(f'[compute] way = "{self.way}": must be one of {", ".join(WAYS)}')
+        if self.way == SPARK_PLAN and (self.memory_bytes is not None or self.tree != CHOSEN):
+            raise JobError('[compute] way = "spark" is Spark\'s own plan: it takes no tree and no memory')
         if self.processors is not None and self.processors < 1:
             raise JobError(f"[compute] processors = {self.processors}: must be at least 1")
-        if not 0 < self.sample <= 1:
+        if self.sample is not None and not 0 < self.sample <= 1:
             raise JobError(f"[compute] sample = {self.sample}: must be above 0 and at most 1")
         for name, value in (*self.rows.items(), *self.selectivity.items()):
             if value < 0:
@@ -111,8 +121,7 @@ def check_sink(sink: SinkSpec) -> None:
 def _compute(table: Mapping[str, Any]) -> ComputeConfig:
     known(table, _KEYS, "[compute]")
     values: dict[str, Any] = {}
-    if "tree" in table:
-        values["tree"] = str(table["tree"])
+    values |= {key: str(table[key]) for key in ("way", "tree") if key in table}
     if "memory" in table:
         values["memory_bytes"] = parse_bytes(table["memory"], "[compute] memory")
     for key, kind in (("processors", int), ("sample", (int, float))):

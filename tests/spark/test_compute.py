@@ -76,7 +76,7 @@ def test_trees_give_the_same_rows(
     truth = counted(expected(tables, query.sql))
     assert truth
     sources = frames(spark, tables)
-    computation = Computation(spark, query.sql, sources, ComputeConfig(memory_bytes=memory_bytes))
+    computation = Computation(spark, query.sql, sources, ComputeConfig(way="tree", memory_bytes=memory_bytes))
     seen: set[object] = set()
     for name in names:
         computation.plan = choose(computation.model, name)
@@ -127,7 +127,7 @@ def test_columns_that_tasks_cannot_read_alone(spark: SparkSession, tmp_path: Pat
         ),
     ):
         computation = Computation(spark, f"SELECT a.n AS m FROM a JOIN b ON {on}", {"a": text, "b": other})
-        assert not computation.model.machine.by_columns
+        assert computation.decision.way == "spark"
         assert computation.run(SinkSpec("count"))["rows"] == 1
 
 
@@ -228,7 +228,8 @@ def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
 
     sources = frames(spark, tables_of(query))
     sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 10L)"))
-    holder.append(Computation(spark, query.sql, sources, ComputeConfig(sample=0.01), listener=cancel))
+    config = ComputeConfig(way="tree", sample=0.01)
+    holder.append(Computation(spark, query.sql, sources, config, listener=cancel))
     with pytest.raises(ComputeError, match="cancelled"):
         holder[0].run(SinkSpec("parquet", str(tmp_path / "out")))
     assert list(tmp_path.iterdir()) == []

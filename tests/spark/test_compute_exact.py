@@ -1,4 +1,4 @@
-"""Random views over stored relations against DuckDB, by columns and as SQL: names, types, bounds, nulls."""
+"""Random views over stored relations against DuckDB, by all ways: names, types, bounds, nulls."""
 
 import datetime
 import math
@@ -138,12 +138,13 @@ def counted(table: pa.Table) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_random_views_have_duckdbs_rows(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     drawn = DrawnView(seed, tmp_path)
-    by_columns = Computation(spark, drawn.sql, drawn.specs)
+    by_columns = Computation(spark, drawn.sql, drawn.specs, ComputeConfig(way="tree"))
     frames = {name: spark.read.parquet(str(spec.path)) for name, spec in drawn.specs.items()}
-    memory = 3 << 20 if seed % 2 else None
-    by_sql = Computation(spark, drawn.sql, frames, ComputeConfig(memory_bytes=memory))
+    memory = 80 << 20 if seed % 2 else None
+    by_sql = Computation(spark, drawn.sql, frames, ComputeConfig(way="tree", memory_bytes=memory))
     assert not by_sql.model.machine.by_columns
-    shapes = [(by_sql, "chosen")]
+    by_spark = Computation(spark, drawn.sql, drawn.specs, ComputeConfig(way="spark"))
+    shapes = [(by_sql, "chosen"), (by_spark, "chosen")]
     if by_columns.model.machine.by_columns:
         shapes += [
             (by_columns, name) for name in ("chosen", *random.Random(seed).sample(sorted(ALGORITHMS), 2))

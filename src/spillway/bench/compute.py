@@ -74,6 +74,5 @@ def _line(one: QueryRuns) -> str:
         for name, seconds in one.seconds.items()
     )
     failed = "".join(f"; {name} did not finish: {why}" for name, why in one.unfinished.items())
-    return (
-        f"{one.relations} relations, query {one.seed} ({one.tree}), seconds (of processors): {times}{failed}"
-    )
+    what = f"{one.relations} relations, query {one.seed} ({one.tree}, {one.way})"
+    return f"{what}, seconds (of processors): {times}{failed}"

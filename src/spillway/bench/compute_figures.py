@@ -71,6 +71,8 @@ class QueryRuns:
     columns: bool = True
     """Whether the trees joined columns; else they were Spark statements."""
     short_memory: ShortMemory | None = None
+    way: str = ""
+    """How `compute` would run the query: by columns, as statements, or by Spark's own plan."""
 
 
 def compute_figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`spillway bench NAME`: named workloads against the engines that users have today."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +9,8 @@ from spillway.bench.compute import RELATIONS, bench_compute
 from spillway.bench.compute_figures import ENGINES as COMPUTE_ENGINES
 from spillway.bench.join import bench_join
 from spillway.bench.spill import bench_spill
+from spillway.bench.tpch import DEFAULT_QUERIES as TPCH_QUERIES
+from spillway.bench.tpch import bench_tpch
 from spillway.cli.output import print_json, say
 from spillway.errors import JobError
 
@@ -152,6 +155,20 @@ def compute(
     for claim in figures["claims"]:
         say(claim)
     _show(figures, json)
+
+
+@bench.command()
+def tpch(
+    data: Annotated[
+        Path, typer.Argument(help="A directory with customer.parquet, orders.parquet and so on.")
+    ],
+    queries: Annotated[str, typer.Option(help="Which queries, with commas.")] = ",".join(TPCH_QUERIES),
+    repeats: Annotated[int, typer.Option(help="Turns of each, after warming up.", min=1)] = 5,
+    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+) -> None:
+    """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
+    names = tuple(one.strip() for one in queries.split(","))
+    _show(bench_tpch(data=data, queries=names, repeats=repeats, note=say), json)
 
 
 def _numbers(given: str, option: str) -> tuple[int, ...]:

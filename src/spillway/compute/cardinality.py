@@ -8,6 +8,7 @@ more members of one class together is underestimated, because shares are known f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from spillway.compute.join_graph import JoinGraph, KeyClass, members_of
@@ -37,6 +38,20 @@ class Cardinality:
             found = sum(self._graph.relations[index].row_bytes for index in members_of(mask))
             self._row_bytes[mask] = found
         return found
+
+    def matches(self, number: int, left: int, right: int) -> float:
+        """Pairs of rows of two sets that one key class alone lets pass."""
+        one, members = self._graph.classes[number], self._graph.masks[number]
+        share = 1.0
+        for mask, sign in ((left | right, 1), (left, -1), (right, -1)):
+            present = members & mask
+            if present & (present - 1):
+                share *= self._share(number, one, present) ** sign
+        return self.rows(left) * self.rows(right) * share
+
+    def by_matches(self, classes: Sequence[int], left: int, right: int) -> tuple[int, ...]:
+        """The classes that join two sets, the most selective first."""
+        return tuple(sorted(classes, key=lambda number: self.matches(number, left, right)))
 
     def _estimate(self, mask: int) -> float:
         rows = prod(self._graph.relations[index].rows for index in members_of(mask))

@@ -3,9 +3,9 @@
 For relations of some thousand to some million rows Spark's own joins spend most of their time on starting:
 code is generated and compiled for every statement, and every hash table is a job. Here a task joins with
 numpy instead. Invariant: only positions move through the joins; the result's columns are gathered once, at
-the end. Every task has all hash tables and an equal share of the rows that probe. Known limit: keys are
-integers, and what two tasks build they build twice.
-"""
+the end. Every task has all hash tables and an equal share of the rows that probe; it counts the memory of all
+of its arrays and gives up where a limit would be exceeded. Known limit: keys are integers, what two tasks
+build they build twice, and of several keys one finds the pairs that the others are compared for."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from spillway.compute.cardinality import Cardinality
 from spillway.compute.join_graph import JoinGraph, members_of
 from spillway.compute.tree import Input, Segment, mask_of_input, steps
 
@@ -32,6 +33,11 @@ MOST_ROWS = 1 << 18
 """Rows that one step makes at a time; more are made in pieces."""
 MOST_BYTES = 1 << 28
 """Text that is gathered at a time: one Arrow column of text holds at most 2 GB."""
+POSITION_BYTES = 8
+TABLE_ARRAYS = 4
+"""What a row of a hash table takes, in positions: its place, its key, and its part of the addresses."""
+SORTING_ARRAYS = 4
+"""What sorting takes while a table is made, in copies of its keys."""
 DENSE = 8
 """Keys are looked up by address where their range is at most so many times their number."""
 
@@ -55,6 +61,12 @@ class ColumnarJoin:
     """By key class: the name of the column of each member."""
     outputs: tuple[tuple[int, str], ...]
     """The columns of the result, with their relation."""
+    limit_bytes: float | None = None
+    """What one task may hold; None: anything."""
+
+
+class ColumnMemoryError(Exception):
+    """A task would hold more than its limit."""
 
 
 class KeyTable:
@@ -108,7 +120,11 @@ class ShareOfJoin:
         self._numbers = {one: number for number, one in enumerate(plan.tree.segments())}
         self._table = cache(self._read)
         self._key = cache(self._read_key)
-        self.table_bytes = self._widest_bytes = 0
+        self._cardinality = Cardinality(plan.graph)
+        self._held = self._widest_bytes = 0
+        self._working: dict[tuple[int, int], int] = {}
+        self.peak_bytes = 0
+        """The most that arrays and columns took together."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result's rows of this share."""
@@ -137,9 +153,14 @@ class ShareOfJoin:
         sides = [self._side(build) for build in segment.builds]
         made = steps(self._plan.graph, segment)
         tables = []
+        classes = []
         for step, side in zip(made, sides, strict=True):
-            tables.append(KeyTable(*self._values(step.classes[0], mask_of_input(step.build), side)))
-            self.table_bytes += tables[-1].nbytes + sum(one.nbytes for one in side.values())
+            build = mask_of_input(step.build)
+            classes.append(self._cardinality.by_matches(step.classes, step.before, build))
+            values, valid = self._values(classes[-1][0], build, side)
+            self._hold(sum(one.nbytes for one in side.values()), SORTING_ARRAYS * values.nbytes)
+            tables.append(KeyTable(values, valid))
+            self._hold(tables[-1].nbytes)
         told = is_final or self._share == 0  # all tasks make the same rows of the other segments
 
         def flow(number: int, rows: Rows) -> Iterator[Rows]:
@@ -147,7 +168,7 @@ class ShareOfJoin:
                 yield rows
                 return
             step, side, table = made[number], sides[number], tables[number]
-            first, count = table.find(*self._values(step.classes[0], step.before, rows))
+            first, count = table.find(*self._values(classes[number][0], step.before, rows))
             ends = np.cumsum(count)
             start = 0
             while start < len(count):
@@ -156,7 +177,9 @@ class ShareOfJoin:
                 which, found = table.expand(first[start:stop], count[start:stop])
                 joined = {one: at[start:stop][which] for one, at in rows.items()}
                 joined |= {one: at[found] for one, at in side.items()}
-                joined = self._equal(step.classes[1:], step.before, mask_of_input(step.build), joined)
+                self._working[self._numbers[segment], number] = (len(joined) + 2) * found.nbytes
+                self._hold(0, sum(self._working.values()))
+                joined = self._equal(classes[number][1:], step.before, mask_of_input(step.build), joined)
                 if told:
                     self._report(self._numbers[segment], number, _count(joined))
                 if _count(joined):
@@ -206,13 +229,43 @@ class ShareOfJoin:
         parts = [read_file(file, list(names), use_threads=False) for file in stored.files]
         table = pa.concat_tables(parts).combine_chunks()
         made = pa.table({name: table[column] for name, column in stored.columns})
-        self.table_bytes += made.nbytes
+        self._hold(made.nbytes, made.nbytes)
         return made
 
     def _read_key(self, relation: int, name: str) -> tuple[Positions, npt.NDArray[np.bool_] | None]:
         column = self._table(relation)[name].combine_chunks()
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
-        return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64), valid
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        self._hold(values.nbytes + (0 if valid is None else valid.nbytes))
+        return values, valid
+
+    def _hold(self, size: int, passing: int = 0) -> None:
+        """Count `size` bytes that stay, and others that only pass."""
+        self._held += size
+        self.peak_bytes = max(self.peak_bytes, self._held + passing)
+        limit = self._plan.limit_bytes
+        if limit is not None and self.peak_bytes > limit:
+            raise ColumnMemoryError(f"{self.peak_bytes} bytes")
+
+
+def column_bytes(graph: JoinGraph, tree: Segment, keys: Sequence[Mapping[int, str]]) -> float:
+    """What one task is estimated to hold: columns, keys, hash tables, and rows on their way."""
+    cardinality = Cardinality(graph)
+    held = passing = 0.0
+    for index, relation in enumerate(graph.relations):
+        held += relation.rows * (relation.row_bytes + POSITION_BYTES * sum(index in one for one in keys))
+        passing = max(passing, relation.rows * relation.row_bytes)
+    working = 0.0
+    for segment in tree.segments():
+        for step in steps(graph, segment):
+            build = mask_of_input(step.build)
+            rows = cardinality.rows(build)
+            held += rows * POSITION_BYTES * (build.bit_count() + TABLE_ARRAYS)
+            passing = max(passing, rows * POSITION_BYTES * SORTING_ARRAYS)
+            best = cardinality.by_matches(step.classes, step.before, build)[0]
+            found = max(cardinality.matches(best, step.before, build), cardinality.rows(step.after))
+            working += min(found, MOST_ROWS) * POSITION_BYTES * (step.after.bit_count() + 2)
+    return held + max(passing, working)
 
 
 def read_file(file: str, columns: list[str], *, use_threads: bool = True) -> pa.Table:

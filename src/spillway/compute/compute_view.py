@@ -68,6 +68,8 @@ class ComputeView:
     outputs: tuple[tuple[str, str], ...]
     """Name and Spark SQL of each result column."""
     text: str
+    equalities: tuple[str, ...] = ()
+    """The equalities of two relations as they were written, in Spark SQL over the columns' names."""
 
     def names(self, relation: int) -> tuple[str, ...]:
         return tuple(column.name for column in self.relations[relation].columns)
@@ -123,11 +125,15 @@ def read_view(view: View, catalog: Catalog) -> ComputeView:
         for node in {label(node): node for node in predicates.residual}.values()
     )
     outputs = tuple((item.name, columns.rewrite(item.node)) for item in items)
+    equalities = tuple(
+        f"{columns.add(one.left.input, one.left.node)} = {columns.add(one.right.input, one.right.node)}"
+        for one in predicates.equalities
+    )
     relations = tuple(
         ReadRelation(one.alias, one.source, _filter(index, filters), columns.of(index))
         for index, one in enumerate(scope.inputs)
     )
-    return ComputeView(relations, tuple(keys), residual, outputs, " ".join(view.text.split()))
+    return ComputeView(relations, tuple(keys), residual, outputs, " ".join(view.text.split()), equalities)
 
 
 def _key(members: list[Equality], columns: _Columns) -> tuple[ViewKey, list[Term]]:

@@ -4,12 +4,14 @@ Work is in seconds of one processor and adds up over joins, so that it can be se
 programming. A hash table is replicated to all processors, or both sides are partitioned by the key: then
 the rows that probe are redirected, unless they are partitioned by that key already. The cheaper is taken.
 Time: the segments that one needs run side by side, on processors shared out by building size; then it
-builds and probes on all that it has. Unlike the seed's formulae, k processors never take less than 1/k of the
+builds and probes on all that it has. A replicated table is built in one place, a partitioned one by all
+processors together. Unlike the seed's formulae, k processors never take less than 1/k of the
 work, also while several hash tables are built at once: processors are not assumed to be idle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 
@@ -25,6 +27,8 @@ HASH_ENTRY_BYTES, SLOT_BYTES = 32, 8
 """The least that a key takes besides; with pages it is at most so many slots as the next power of two above
 four times the keys, which Spark never fills by more than a quarter."""
 UNPARTITIONED = -1
+MOST_ROUNDS = 1024
+"""Partitioned hash tables are built in at most so many rounds of all processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Machine:
     """For hash tables; None: enough."""
     replicate_bytes: float = 256e6
     """The largest hash table that is given to every processor."""
+    table_factor: float = 1.0
+    """What earlier runs measured of hash tables, over what was estimated."""
     by_columns: bool = False
     """Whether tasks join columns (see `columnar`): then each has all hash tables, and only the rows that
     probe last are shared out."""
@@ -47,10 +53,17 @@ class Machine:
 class StepCost:
     """One join: its work by phase, and how the rows are partitioned after it."""
 
-    build: float
+    serial: float
+    """Of building, what is done in one place: starting, and all of a replicated table."""
+    shared: float
+    """Of building, what all processors do together: moving, partitioning and inserting rows."""
     probe: float
     replicated: bool
     partitioned_by: int
+
+    @property
+    def build(self) -> float:
+        return self.serial + self.shared
 
 
 class CostModel:
@@ -69,15 +82,44 @@ class CostModel:
 
     def table_bytes(self, mask: int) -> float:
         """The size of a hash table over the rows of a set."""
-        rows, page = self.cardinality.rows(mask), self.machine.table_page_bytes
+        return self._table_bytes(mask, 1)
+
+    def _table_bytes(self, mask: int, partitions: int) -> float:
+        rows, page = self.cardinality.rows(mask) / partitions, self.machine.table_page_bytes
         kept = rows * (self.cardinality.row_bytes(mask) + ROW_HEADER_BYTES)
         if page <= 0:
-            return kept + rows * HASH_ENTRY_BYTES
-        return page * _power(kept / page) + SLOT_BYTES * _power(4 * rows)
+            return (kept + rows * HASH_ENTRY_BYTES) * self.machine.table_factor
+        return (page * _power(kept / page) + SLOT_BYTES * _power(4 * rows)) * self.machine.table_factor
 
     def memory_bytes(self, segment: Segment) -> float:
         """What the hash tables of one segment take together."""
         return sum(self.table_bytes(mask_of_input(build)) for build in segment.builds)
+
+    def partitions(self, segments: Sequence[Segment]) -> int:
+        """Into how many parts a statement of these segments partitions rows: as many as processors, and more
+        where the partitioned hash tables of all processors must fit beside the replicated ones."""
+        processors, limit = self.machine.processors, self.machine.memory_bytes
+        whole, parted = self._tables(segments)
+        total = sum(self.table_bytes(mask) for mask in parted)
+        if limit is None or not parted:
+            return processors
+        room = limit - sum(self.table_bytes(mask) for mask in whole)
+        return processors * (MOST_ROUNDS if room <= 0 else min(MOST_ROUNDS, max(1, ceil(total / room))))
+
+    def resident_bytes(self, segments: Sequence[Segment]) -> float:
+        """What the hash tables of a statement of these segments take at a time."""
+        whole, parted = self._tables(segments)
+        count = self.partitions(segments)
+        held = sum(self._table_bytes(mask, count) for mask in parted) * self.machine.processors
+        return held + sum(self.table_bytes(mask) for mask in whole)
+
+    def _tables(self, segments: Sequence[Segment]) -> tuple[list[int], list[int]]:
+        """The hash tables of a statement: those that are replicated, and those that are partitioned."""
+        made: tuple[list[int], list[int]] = ([], [])
+        for segment in segments:
+            for build, replicated in zip(segment.builds, self.replicated(segment), strict=True):
+                made[0 if replicated else 1].append(mask_of_input(build))
+        return made
 
     def fits(self, tree: Segment) -> bool:
         """Whether every segment alone has the memory that it needs."""
@@ -99,10 +141,16 @@ class CostModel:
         partitioned_cost = moved + building * units.partition + stages + (0.0 if stays else redirected)
         fits = self.table_bytes(build) <= self.machine.replicate_bytes
         replicated = fits and replicated_cost <= partitioned_cost
-        exchange = replicated_cost if replicated else partitioned_cost - (0.0 if stays else redirected)
         probe = units.probe * probing + (0.0 if replicated or stays else redirected)
+        if self.machine.by_columns and len(classes) > 1:  # one key finds pairs, the others are compared
+            best = cardinality.by_matches(classes, before, build)[0]
+            probe += units.probe * cardinality.matches(best, before, build)
         after = partitioned_by if replicated or stays else classes[0]
-        return StepCost(units.launch + exchange + units.build * building, probe, replicated, after)
+        if replicated:
+            serial = units.launch + replicated_cost + units.build * building
+            return StepCost(serial, 0.0, probe, replicated, after)
+        shared = moved + (units.partition + units.build) * building
+        return StepCost(units.launch + stages, shared, probe, replicated, after)
 
     def replicated(self, segment: Segment) -> tuple[bool, ...]:
         """For each build of a segment, whether every processor gets all of it."""
@@ -137,16 +185,19 @@ class CostModel:
             zip(children, allocate([self.memory_bytes(one) for one in children], available), strict=True)
         )
         times, work = [0.0], 0.0
-        inputs: list[tuple[Input, float]] = [(step.build, cost.build * factor) for step, cost in costs]
-        for one, build in ((tree.probe, 0.0), *inputs):
+        inputs: list[tuple[Input, float, float]] = [
+            (step.build, cost.serial * factor, cost.shared * factor) for step, cost in costs
+        ]
+        for one, serial, shared in ((tree.probe, 0.0, 0.0), *inputs):
+            build = serial + shared / available
             if isinstance(one, Segment):
                 kept = self.keep(one.mask)
                 times.append(self.seconds(one, shares[one]) + kept + build)
-                work += self.work(one) + kept + build
+                work += self.work(one) + kept + serial + shared
             elif build > 0:
                 read = self.scan(one)
                 times.append(read / self._readers(one, available) + build)
-                work += read + build
+                work += read + serial + shared
         return max(*times, work / available) + self._probing_seconds(tree, costs, available)
 
     def spreads(self, segment: Segment) -> bool:

@@ -12,6 +12,7 @@ from spillway.compute.cost import CostModel
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import Input, Segment, mask_of_input, steps
 from spillway.compute.trees.choose import Proposal
+from spillway.compute.way import SPARK
 
 Measured = Mapping[int, Mapping[str, Any]]
 
@@ -36,10 +37,6 @@ def tree_report(model: CostModel, plan: Proposal, measured: Measured | None = No
     return report
 
 
-def explain_tree(model: CostModel, plan: Proposal) -> str:
-    return draw_text(tree_report(model, plan))
-
-
 def draw_text(report: Mapping[str, Any]) -> str:
     """The drawing of a report: one block per segment, the final one first."""
     lines = [
@@ -47,6 +44,10 @@ def draw_text(report: Mapping[str, Any]) -> str:
         f"{report['estimated_seconds']:.3f} s on {report['processors']} processors"
         + ("" if report["fits_memory"] else "; a hash table is larger than the memory and is partitioned")
     ]
+    if report.get("way") == SPARK:
+        lines.insert(0, f"Spark's own plan: {report['reason']}. Otherwise it would be this tree:")
+    elif "way" in report:
+        lines.append(f"by {report['way']}: {report['reason']}")
     for segment in reversed(report["segments"]):
         final = " (final)" if segment is report["segments"][-1] else ""
         took = f", took {segment['measured_seconds']:.2f} s" if "measured_seconds" in segment else ""

@@ -20,6 +20,19 @@ def kept_segments(model: CostModel, tree: Segment) -> frozenset[Segment]:
     return frozenset(kept)
 
 
+def resident_bytes(model: CostModel, tree: Segment) -> float:
+    """The most that hash tables take at a time, over all statements of a tree."""
+    kept = kept_segments(model, tree)
+    roots = [one for one in tree.segments() if one in kept or one is tree]
+    return max(model.resident_bytes(statement(root, kept)) for root in roots)
+
+
+def statement(root: Segment, kept: frozenset[Segment]) -> list[Segment]:
+    """The segments of the statement that ends with `root`, each after those that it needs."""
+    before = [one for child in root.children if child not in kept for one in statement(child, kept)]
+    return [*before, root]
+
+
 def _needed_bytes(model: CostModel, segment: Segment, kept: set[Segment]) -> float:
     """Hash tables of the statement that ends with this segment; the smallest children come first."""
     limit = model.machine.memory_bytes

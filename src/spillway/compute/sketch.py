@@ -17,18 +17,29 @@ import numpy.typing as npt
 
 SLOT_BYTES = 8
 """A column of one of Spark's own rows: a value, or where it is."""
+LEAST_MATCHES = 100
+"""So many matches of two samples tell the size of a join within about a tenth."""
 BUCKETS = 8192
 """Counters per column: 64 KB. Two columns of 100,000 different keys join within about 1,100 rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySketch:
-    """What one pass saw of a key column."""
+    """What one pass saw of a key column, or what a sample says of it."""
 
-    counters: npt.NDArray[np.float64]
+    counters: npt.NDArray[np.float64] | None
+    """Of all rows; from a sample, scaled. None where rows that were looked at do not stand for the others."""
     rows: int
     """Rows whose key is not null."""
     distinct: float
+    domain: float | None = None
+    """Distinct keys before the relation's filters; None: as many as after them."""
+    share: float = 1.0
+    """Of the rows, how many were looked at."""
+
+    @property
+    def keys_before_filters(self) -> float:
+        return max(self.distinct if self.domain is None else self.domain, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +57,21 @@ def join_rows(left: KeySketch, right: KeySketch) -> float:
     """Expected rows of the join of two columns.
 
     Below the sketch's own error an estimate by distinct values is the better one: it is never zero, and never
-    more than the error says.
+    more than the error says. Where samples have too few matches, or there are none, every key of the side
+    with fewer keys is taken to be on the other side too.
     """
     if left.rows == 0 or right.rows == 0:
         return 0.0
+    contained = left.rows * right.rows / max(left.keys_before_filters, right.keys_before_filters)
+    if left.counters is None or right.counters is None:
+        return contained
     product = float(left.counters @ right.counters)
-    error = sqrt(_self_join(left) * _self_join(right) / BUCKETS)
-    if product > 2 * error:
+    error = sqrt(_self_join(left.counters, left.rows) * _self_join(right.counters, right.rows) / BUCKETS)
+    share = left.share * right.share
+    if product > 2 * error and (share >= 1 or product * share >= LEAST_MATCHES):
         return product
+    if share < 1:
+        return contained
     by_distinct = left.rows * right.rows / max(left.distinct, right.distinct, 1.0)
     return min(by_distinct, max(product, 0.0) + error)
 
@@ -64,5 +82,5 @@ def selectivity(left: KeySketch, right: KeySketch, left_rows: int, right_rows: i
     return min(1.0, join_rows(left, right) / product) if product else 0.0
 
 
-def _self_join(one: KeySketch) -> float:
-    return max(float(one.counters @ one.counters), float(one.rows))
+def _self_join(counters: npt.NDArray[np.float64], rows: int) -> float:
+    return max(float(counters @ counters), float(rows))

@@ -1,6 +1,9 @@
 """Joins over columns: every tree in every number of shares gives DuckDB's rows, and reports its joins."""
 
+import time
+import tracemalloc
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -12,11 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.compute import columnar
-from spillway.compute.columnar import ColumnarJoin, KeyTable, ShareOfJoin, StoredRelation
-from spillway.compute.cost import CostModel
+from spillway.compute.columnar import (
+    ColumnarJoin,
+    ColumnMemoryError,
+    KeyTable,
+    ShareOfJoin,
+    StoredRelation,
+    column_bytes,
+)
+from spillway.compute.cost import CostModel, Machine
+from spillway.compute.file_statistics import FileRelation, Footers
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.sketch import selectivity
 from spillway.compute.tree import Segment
-from spillway.compute.trees.choose import ALGORITHMS, propose
+from spillway.compute.trees.choose import ALGORITHMS, choose, propose
 from spillway.workload.multi_join import generate_query
 
 
@@ -42,7 +54,7 @@ def run(join: ColumnarJoin, shares: int) -> tuple[Counter[tuple[object, ...]], C
         one = ShareOfJoin(join, share, shares, report)
         for batch in one.batches():
             rows += counted(pa.table(batch))
-        assert one.table_bytes > 0
+        assert one.peak_bytes > 0
     return rows, reported
 
 
@@ -125,3 +137,81 @@ def test_a_key_table_finds_what_is_equal(built: list[int], probing: list[int]) -
     assert pairs == Counter(
         (n, m) for n, one in enumerate(probing) for m, other in enumerate(built) if one == other
     )
+
+
+def planned(tmp_path: Path, relations: int, seed: int, rows: tuple[int, int]) -> ColumnarJoin:
+    """A random query over files, with the best tree for its true sizes."""
+    query = generate_query(relations, seed, rows=rows, result_rows=(1_000, 50_000))
+    stored, keys = [], dict[str, dict[int, str]]()
+    for index, one in enumerate(query.relations):
+        table = query.table(index)
+        pq.write_table(table, tmp_path / f"{one.name}.parquet")
+        names = [name for name in table.column_names if name[0] == "k"]
+        for name in names:
+            keys.setdefault(name, {})[index] = f"r{index}_{name}"
+        columns = tuple((f"r{index}_{name}", name) for name in table.column_names)
+        stored.append(StoredRelation((str(tmp_path / f"{one.name}.parquet"),), columns))
+    names = frozenset(name for own in keys.values() for name in own.values())
+    with Footers([FileRelation(one.files, one.columns, names) for one in stored]) as footers:
+        statistics = footers.statistics(60.0, time.perf_counter)
+    classes = []
+    for members in keys.values():
+        pairs = {
+            (a, b): selectivity(
+                statistics[a].keys[members[a]],
+                statistics[b].keys[members[b]],
+                statistics[a].rows,
+                statistics[b].rows,
+            )
+            for a in members
+            for b in members
+            if a < b
+        }
+        classes.append(KeyClass(tuple(sorted(members)), pairs))
+    graph = JoinGraph(
+        tuple(Relation(f"r{n}", s.rows, s.row_bytes) for n, s in enumerate(statistics)), tuple(classes)
+    )
+    tree = choose(CostModel(graph, None, Machine(by_columns=True))).tree
+    outputs = tuple((index, name) for index, one in enumerate(stored) for name, _ in one.columns[:1])
+    return ColumnarJoin(graph, tree, tuple(stored), tuple(keys.values()), outputs)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_task_holds_is_estimated_and_bounded(tmp_path: Path, seed: int) -> None:
+    """The estimate is above what is measured, not far, and a lower limit ends the task."""
+    join = planned(tmp_path, 4 + seed, seed, (1_000, 60_000))
+    one = ShareOfJoin(join, 0, 1, lambda *_: None)
+    rows = sum(batch.num_rows for batch in one.batches())
+    assert rows > 0
+    estimated = column_bytes(join.graph, join.tree, join.keys)
+    assert one.peak_bytes <= estimated <= 4 * one.peak_bytes
+    tracemalloc.start()
+    again = ShareOfJoin(replace(join, limit_bytes=one.peak_bytes), 0, 1, lambda *_: None)
+    assert sum(batch.num_rows for batch in again.batches()) == rows
+    _, numpy_peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert numpy_peak <= one.peak_bytes * 1.5, "what numpy takes is counted"
+    with pytest.raises(ColumnMemoryError):
+        list(ShareOfJoin(replace(join, limit_bytes=one.peak_bytes - 1), 0, 1, lambda *_: None).batches())
+
+
+def test_of_several_keys_the_most_selective_finds_the_pairs(tmp_path: Path) -> None:
+    """A key with two values and one with many: pairs are looked up by the second."""
+    size = 3_000
+    for name in "ab":
+        table = pa.table({"few": [n % 2 for n in range(size)], "many": list(range(size))})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    relations = tuple(
+        StoredRelation((str(tmp_path / f"{name}.parquet"),), ((f"{name}f", "few"), (f"{name}m", "many")))
+        for name in "ab"
+    )
+    classes = (KeyClass((0, 1), {(0, 1): 0.5}), KeyClass((0, 1), {(0, 1): 1 / size}))
+    graph = JoinGraph((Relation("a", size), Relation("b", size)), classes)
+    keys = ({0: "af", 1: "bf"}, {0: "am", 1: "bm"})
+    join = ColumnarJoin(graph, Segment(0, (1,)), relations, keys, ((0, "am"),))
+    one = ShareOfJoin(join, 0, 1, lambda *_: None)
+    assert sum(batch.num_rows for batch in one.batches()) == size
+    assert one.peak_bytes < 100 * size * 8, "half of all pairs would be 1,500 times as many"
+    model = CostModel(graph, None, Machine(by_columns=True))
+    few = CostModel(replace(graph, classes=(classes[0], classes[0])), None, Machine(by_columns=True))
+    assert few.seconds(Segment(0, (1,))) > 3 * model.seconds(Segment(0, (1,)))

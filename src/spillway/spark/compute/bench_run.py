@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
 from spillway.spark.compute.bench_memory import short_memory
-from spillway.spark.compute.computation import REPLICATE_BYTES, Computation
+from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.execution import Execution, SegmentOutcome
 from spillway.spark.compute.peer import SparkPeer, noop
 from spillway.workload.multi_join import MultiJoin
@@ -87,7 +86,7 @@ class ComputeBench:
     def _run(self, query: MultiJoin, paths: dict[str, Path], repeats: int) -> QueryRuns:
         specs = {name: SourceSpec(name, "parquet", str(path)) for name, path in paths.items()}
         computation = Computation(self._spark, query.sql, specs, units=self._units)
-        model, statements = computation.model, self._statements(computation)
+        model, statements = computation.model, computation.statements
         trees = {name: choose(model, name).tree for name in TREES if name in self._engines}
         sql_trees = {
             name: choose(statements, shape).tree
@@ -154,17 +153,9 @@ class ComputeBench:
                 name: [round(one, 4) for one in seconds] for name, seconds in turns.all_seconds.items()
             },
             columns=model.machine.by_columns,
+            way=computation.decision.way,
             short_memory=short,
         )
-
-    def _statements(self, computation: Computation) -> CostModel:
-        """The costs of the same graph where trees are Spark statements."""
-        model = computation.model
-        if not model.machine.by_columns:
-            return model
-        memory = model.machine.memory_bytes or REPLICATE_BYTES
-        machine = replace(model.machine, by_columns=False, replicate_bytes=min(REPLICATE_BYTES, memory))
-        return CostModel(model.graph, self._units, machine)
 
     def _timed(self, action: Callable[[], object], cancel: Callable[[], object]) -> _Run:
         return Turn(*self._clocked(action, cancel), [])

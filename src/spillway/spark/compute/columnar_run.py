@@ -6,7 +6,6 @@ needs Spark, and every task has the memory for all hash tables. Otherwise the tr
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +16,7 @@ from pyspark.sql.types import DataType, StructType
 from spillway.compute.columnar import ColumnarJoin, ShareOfJoin, StoredRelation
 from spillway.compute.compute_view import ComputeView
 from spillway.compute.cost import CostModel
-from spillway.compute.tree import Segment, steps
+from spillway.compute.tree import Segment, mask_of_input, steps
 from spillway.spark.compute.measured_rows import Measured
 from spillway.spark.compute.segment_sql import quoted
 
@@ -36,7 +35,7 @@ Counts = dict[tuple[int, int], int]
 
 
 class _Sum(AccumulatorParam[Counts]):
-    """Rows by segment and join; key (-1, -1) is the bytes of hash tables."""
+    """Rows by segment and join; key (-1, -1) is what all tasks held in memory."""
 
     def zero(self, value: Counts) -> Counts:
         return dict.fromkeys(value, 0)
@@ -76,9 +75,11 @@ def columnar_run(
     tree: Segment,
     sources: Mapping[str, DataFrame],
     files: Mapping[str, tuple[str, ...]],
+    limit_bytes: float | None = None,
 ) -> ColumnarRun | None:
-    """The run of a tree by columns; None where it must be SQL."""
-    if not model.machine.by_columns or not _is_small(model, tree):
+    """The run of a tree by columns, which ends where tasks would hold more than `limit_bytes` together; None
+    where it must be SQL."""
+    if not model.machine.by_columns:
         return None
     columns = [_plain_columns(view, index, sources, files) for index in range(len(view.relations))]
     types = _types(view, columns, sources)
@@ -89,6 +90,7 @@ def columnar_run(
         stored_relations(view, sources, files),
         tuple(dict(key.members) for key in view.keys),
         tuple(names),
+        None if limit_bytes is None else limit_bytes / model.machine.processors,
     )
     schema = StructType()
     for _, name in names:
@@ -138,17 +140,15 @@ def _output_names(view: ComputeView) -> list[tuple[int, str]]:
     ]
 
 
-def plain_files(context: SparkContext, frame: DataFrame, root: str) -> tuple[str, ...] | None:
+def plain_files(
+    context: SparkContext, frame: DataFrame, root: str, paths: tuple[str, ...]
+) -> tuple[str, ...] | None:
     """The files of a relation that is read from Parquet as it is; None where tasks cannot read it alone.
 
     Directories below `root` such as `k=1` are columns to Spark, and win over columns of that name in files.
     """
     if not (context.master or "").startswith("local["):
         return None
-    names = frame.inputFiles()
-    if not names or any(not name.startswith("file:///") for name in names):
-        return None
-    paths = tuple(sorted(unquote(urlsplit(name).path) for name in names))
     top = Path(root).absolute()
     if not all(Path(path).is_relative_to(top) for path in paths):
         return None
@@ -176,9 +176,16 @@ def _plain_columns(
     return {column.name: known[column.expression] for column in one.columns}
 
 
-def _is_small(model: CostModel, tree: Segment) -> bool:
-    rows = model.cardinality.rows
-    return sum(rows(step.before) for one in tree.segments() for step in steps(model.graph, one)) <= MOST_STEPS
+def is_small(model: CostModel, tree: Segment) -> bool:
+    """Whether Python tasks can be expected to be through with a tree in a reasonable time."""
+    found = 0.0
+    for segment in tree.segments():
+        for step in steps(model.graph, segment):
+            build = mask_of_input(step.build)
+            best = model.cardinality.by_matches(step.classes, step.before, build)[0]
+            found += model.cardinality.rows(step.before)
+            found += model.cardinality.matches(best, step.before, build) if len(step.classes) > 1 else 0.0
+    return found <= MOST_STEPS
 
 
 def _task(
@@ -191,6 +198,6 @@ def _task(
                     join, share, shares, lambda segment, step, rows: add({(segment, step): rows})
                 )
                 yield from one.batches()
-                add({(-1, -1): one.table_bytes})
+                add({(-1, -1): one.peak_bytes})
 
     return run

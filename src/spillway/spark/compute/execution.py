@@ -6,9 +6,7 @@ directory and read back, so that only the hash tables of one statement are in me
 Invariant: after `run`, also one that failed or was cancelled, no temporary view and no scratch file is left.
 """
 
-import math
 import shutil
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -20,16 +18,17 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spillway.compute.columnar import ColumnMemoryError
 from spillway.compute.compute_view import ComputeView
 from spillway.compute.cost import CostModel
-from spillway.compute.fuse import kept_segments
-from spillway.compute.tree import Input, Segment, mask_of_input
-from spillway.errors import ComputeError
+from spillway.compute.fuse import kept_segments, statement
+from spillway.compute.tree import Input, Segment
+from spillway.errors import BudgetError, ComputeError
+from spillway.spark.compute.cancellation import Cancellation, first_line
 from spillway.spark.compute.columnar_run import ColumnarRun, columnar_run
 from spillway.spark.compute.measured_rows import Measured, measure
 from spillway.spark.compute.segment_sql import kept_sql, output_sql, quoted, relation_sql, segment_sql
 
-CANCEL_SECONDS, LOOK_SECONDS = 0.05, 1.0
 SETTINGS: Mapping[str, str] = {
     # The tree is decided: Spark must neither reorder joins nor choose other sides.
     "spark.sql.adaptive.enabled": "false",
@@ -84,19 +83,21 @@ class Execution:
         scratch: Path,
         listener: Listener | None = None,
         files: Mapping[str, tuple[str, ...]] | None = None,
+        limit_bytes: float | None = None,
     ) -> None:
-        """`files` are those of sources that are plain Parquet: if all are, tasks may read them themselves."""
+        """`files` are those of sources that are plain Parquet: if all are, tasks may read them themselves,
+        and then hold at most `limit_bytes` together."""
         self._token = f"spillway_{uuid.uuid4().hex[:12]}"
         self._context = spark.sparkContext
         self._spark = spark.newSession()
         for key, value in SETTINGS.items():
             self._spark.conf.set(key, value)
         self._view, self._model = view, model
-        self._sources, self._files = sources, files
+        self._sources, self._files, self._limit_bytes = sources, files, limit_bytes
         self._scratch = scratch / self._token
         self._listener = listener
         self._is_prepared = False
-        self._cancelled, self._ended = threading.Event(), threading.Event()
+        self._cancellation = Cancellation(self._context, self._token)
         self._statements: list[tuple[Segment, float]] = []
         self._running: Segment | None = None
         self._kept: frozenset[Segment] = frozenset()
@@ -115,7 +116,7 @@ class Execution:
         self._numbers = {one: number for number, one in enumerate(tree.segments())}
         if self._files:
             self._columnar = columnar_run(
-                self._spark, self._view, self._model, tree, self._sources, self._files
+                self._spark, self._view, self._model, tree, self._sources, self._files, self._limit_bytes
             )
         self._kept = kept_segments(self._model, tree) if self._columnar is None else frozenset()
         with ExitStack() as closing:
@@ -124,19 +125,20 @@ class Execution:
             if not self._is_prepared:
                 self.prepare()
             closing.callback(shutil.rmtree, self._scratch, ignore_errors=True)
-            watcher = threading.Thread(target=self._watch, name=f"{self._token}-watch", daemon=True)
-            watcher.start()
-            closing.callback(watcher.join)
-            closing.callback(self._ended.set)
+            look = None if self._listener is None else self._tell_built
+            closing.enter_context(self._cancellation.watched(look))
             try:
                 for segment in self._numbers:
                     if segment in self._kept or segment is tree:
                         self._statement(segment, closing, write if segment is tree else None)
             except (PySparkException, Py4JError) as error:
-                if self._cancelled.is_set():
-                    raise ComputeError("the computation was cancelled; nothing was written") from None
+                self._cancellation.check()
                 self.cancel()
-                raise ComputeError(f"Spark failed: {_reason(error)}") from error
+                if ColumnMemoryError.__name__ in str(error):
+                    raise BudgetError(
+                        "tasks that join columns would hold more than the memory limit"
+                    ) from None
+                raise ComputeError(f"Spark failed: {first_line(error)}") from error
             except BaseException:
                 self.cancel()
                 raise
@@ -155,17 +157,7 @@ class Execution:
 
     def cancel(self) -> None:
         """Stop all jobs of this run."""
-        self._cancelled.set()
-
-    def _watch(self) -> None:
-        """Spark cancels the jobs of a tag that run now, not those that start next: tell it until the end."""
-        looked = time.monotonic()
-        while not self._ended.wait(CANCEL_SECONDS):
-            if self._cancelled.is_set():
-                self._context.cancelJobsWithTag(self._token)
-            elif self._listener is not None and time.monotonic() > looked + LOOK_SECONDS:
-                self._tell_built()
-                looked = time.monotonic()
+        self._cancellation.cancel()
 
     def _tell_built(self) -> None:
         """Which segments inside the running statement have become hash tables by now."""
@@ -185,19 +177,13 @@ class Execution:
             return self._columnar.measured()
         return measure(self._spark, self._description(root), root, self._kept - {root}, wait=wait)
 
-    def _inside(self, root: Segment) -> list[Segment]:
-        """The segments of a statement, each after those that it needs."""
-        before = [one for child in root.children if child not in self._kept for one in self._inside(child)]
-        return [*before, root]
-
     def _statement(self, root: Segment, closing: ExitStack, write: Write | None) -> None:
-        if self._cancelled.is_set():
-            raise ComputeError("the computation was cancelled; nothing was written")
+        self._cancellation.check()
         description = self._description(root)
         self._context.setLocalProperty("spark.scheduler.pool", description)
         self._context.setLocalProperty("spark.job.description", description)
         self._context.addJobTag(self._token)
-        inside = self._inside(root)
+        inside = statement(root, self._kept)
         for segment in inside:
             self._tell(segment, None)
         self._running = root
@@ -220,7 +206,7 @@ class Execution:
             write(rows.selectExpr(*(f"{text} AS {quoted(name)}" for name, text in self._view.outputs)))
             return
         text = segment_sql(self._view, self._model, root, self._text)
-        self._spark.conf.set("spark.sql.shuffle.partitions", str(self._partitions(inside)))
+        self._spark.conf.set("spark.sql.shuffle.partitions", str(self._model.partitions(inside)))
         if write is not None:
             write(self._spark.sql(output_sql(self._view, text)))
             return
@@ -242,22 +228,6 @@ class Execution:
         relation = self._view.relations[one]
         return relation_sql(relation, f"global_temp.{self._table(relation.source)}")
 
-    def _partitions(self, inside: list[Segment]) -> int:
-        """As many as processors, and more where a partitioned hash table must fit into memory in parts."""
-        machine = self._model.machine
-        if machine.memory_bytes is None:
-            return machine.processors
-        largest = max(
-            (
-                self._model.table_bytes(mask_of_input(build))
-                for one in inside
-                for build, replicated in zip(one.builds, self._model.replicated(one), strict=True)
-                if not replicated
-            ),
-            default=0.0,
-        )
-        return max(1, math.ceil(largest / machine.memory_bytes)) * machine.processors
-
     def _description(self, segment: Segment) -> str:
         return f"{self._token} segment {self._numbers[segment]}"
 
@@ -275,9 +245,3 @@ class Execution:
 
     def _table(self, source: str) -> str:
         return f"{self._token}_{list(self._sources).index(source)}"
-
-
-def _reason(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    text = str(error if java is None else java.getMessage()).strip()
-    return text.splitlines()[0] if text else type(error).__name__

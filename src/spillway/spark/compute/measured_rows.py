@@ -45,14 +45,14 @@ def measure(
     """What the last execution with this description gave; `kept` segments ran before it, elsewhere."""
     if wait:
         spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(WAIT_MS)
-    walk = _Walk(_plan(spark, description), kept)
+    walk = _Walk(_plan(spark, description), kept, spark.sparkContext.defaultParallelism)
     walk.segment(tree, ROOT, None)
     return walk.found
 
 
 class _Walk:
-    def __init__(self, nodes: dict[int, _Node], kept: Collection[Segment]) -> None:
-        self._nodes, self._kept = nodes, kept
+    def __init__(self, nodes: dict[int, _Node], kept: Collection[Segment], processors: int) -> None:
+        self._nodes, self._kept, self._processors = nodes, kept, processors
         self.found: dict[Segment, Measured] = {}
 
     def segment(self, segment: Segment, start: int | None, seconds: float | None) -> None:
@@ -68,11 +68,17 @@ class _Walk:
             join = self._nodes[at]
             rows.append(_count(join, ROWS_METRIC))
             sides = [*join.children, None, None]
-            table_bytes += _count(join, TABLE_METRICS["ShuffledHashJoin"]) or 0
+            table_bytes += self._held_at_a_time(join)
             table_bytes += self._input(build, sides[1])
             at = sides[0]
         self.found[segment] = Measured(tuple(reversed(rows)), table_bytes, seconds)
         self._input(segment.probe, at)
+
+    def _held_at_a_time(self, join: _Node) -> int:
+        """A partitioned table is in memory in as many parts as there are processors, of many."""
+        total = _count(join, TABLE_METRICS["ShuffledHashJoin"]) or 0
+        largest = _largest(join.metrics.get(TABLE_METRICS["ShuffledHashJoin"], ""))
+        return total if largest is None else min(total, round(largest * self._processors))
 
     def _input(self, one: Input, start: int | None) -> int:
         """The bytes of the replicated hash table of one side; a segment inside is walked too."""
@@ -148,6 +154,12 @@ def _number(text: str) -> float | None:
         return float(words[0]) * (_UNITS[words[1]] if len(words) > 1 else 1)
     except (ValueError, IndexError, KeyError):
         return None
+
+
+def _largest(text: str) -> float | None:
+    """Of `17.0 MiB (512.0 KiB, 1.0 MiB, 2.0 MiB (stage 3.0: task 9))` the last size: that of one task."""
+    inside = text.splitlines()[-1].split("(")[1:2] if text else []
+    return _number(inside[0].split(",")[-1]) if inside else None
 
 
 def _items(sequence: Any) -> Iterator[Any]:

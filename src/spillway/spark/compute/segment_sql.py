@@ -59,6 +59,16 @@ def relation_sql(one: ReadRelation, table: str) -> str:
     return f"(SELECT {items or '1 AS one'} FROM {table}{where})"
 
 
+def own_sql(view: ComputeView, table_of: Callable[[str], str]) -> str:
+    """The view as it was written, for Spark to order; `table_of` gives the table of a source."""
+    tables = ", ".join(
+        f"{relation_sql(one, table_of(one.source))} AS t{number}" for number, one in enumerate(view.relations)
+    )
+    conditions = [*view.equalities, *(f"({one.condition})" for one in view.residual)]
+    items = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in view.outputs)
+    return f"SELECT {items} FROM {tables} WHERE {' AND '.join(conditions)}"
+
+
 def kept_sql(view: ComputeView, mask: int, rows: str) -> str:
     """Of the rows of a set, the columns that are needed later: what is written is read again."""
     wanted = {

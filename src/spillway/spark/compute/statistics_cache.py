@@ -1,67 +1,99 @@
 """Statistics of a view's relations, kept from one computation to the next while no file has changed.
 
-The name of an entry is a digest of what was asked (relations, filters, keys, sample) and of every input file
-with its size and time of change, so that an entry is never wrong, only unused. Relations that are not read
-from local files have no entry, nor are they looked for. Known limit: old entries are never removed.
-"""
+The name of an entry is a digest of what was asked (relations, filters, keys, sample) and, for every relation,
+of its input files with their sizes and times of change, so that an entry is never wrong, only unused. Beside
+it is what runs measured of memory, over what was estimated. Relations that are not read from local files have
+no entry, nor are they looked for. Known limit: old entries are never removed."""
 
 import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame
 
 from spillway.compute.compute_view import ComputeView
 from spillway.compute.sketch import KeySketch, RelationStatistics
 from spillway.cost_file import default_path
+from spillway.job import SourceSpec
 
-_FORMAT = 2
+_FORMAT = 3
+_LEAST_FACTOR, _MOST_FACTOR = 0.5, 100.0
 
 
-def cached_statistics(
+class StatisticsCache:
+    """The entry of one view; `files` are the names of each source's input files, where those are all that its
+    rows depend on, and `specs` say how they are read."""
+
+    def __init__(
+        self,
+        view: ComputeView,
+        files: Mapping[str, Sequence[str]],
+        specs: Mapping[str, SourceSpec],
+        sample: float | None,
+    ) -> None:
+        self._name = _digest(view, files, specs, sample)
+
+    def statistics(self, collect: Callable[[], list[RelationStatistics]]) -> list[RelationStatistics]:
+        """The statistics of the view's relations, from the cache where they are there; `collect` makes
+        them."""
+        if self._name is None:
+            return collect()
+        file = self._file("npz")
+        try:
+            return _read(file)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            made = collect()  # not there, or damaged: made anew
+        _write(file, made)
+        return made
+
+    def factors(self) -> dict[str, float]:
+        """By way: the memory that the last run measured, over what had been estimated for it."""
+        if self._name is None:
+            return {}
+        try:
+            stored = json.loads(self._file("json").read_text(encoding="utf-8"))
+            return {str(way): min(max(float(f), _LEAST_FACTOR), _MOST_FACTOR) for way, f in stored.items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}  # not there, or damaged: nothing is known
+
+    def learn(self, way: str, factor: float) -> None:
+        if self._name is None:
+            return
+        text = json.dumps({**self.factors(), way: round(factor, 4)})
+        _store(self._file("json"), lambda file: file.write_text(text, encoding="utf-8"))
+
+    def _file(self, kind: str) -> Path:
+        return default_path().parent / "statistics" / f"{self._name}.{kind}"
+
+
+def _digest(
     view: ComputeView,
-    sources: Sequence[DataFrame],
-    collect: Callable[[], list[RelationStatistics]],
-    *,
-    sample: float,
-) -> list[RelationStatistics]:
-    """The statistics of a view's relations, from the cache where they are there; `collect` makes them."""
-    name = _digest(view, sources, sample)
-    if name is None:
-        return collect()
-    file = default_path().parent / "statistics" / f"{name}.npz"
-    try:
-        return _read(file)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        made = collect()  # not there, or damaged: made anew
-    _write(file, made)
-    return made
-
-
-def _digest(view: ComputeView, sources: Sequence[DataFrame], sample: float) -> str | None:
-    files: list[tuple[str, int, int]] = []
-    for frame in sources:
-        names = frame.inputFiles()
-        if not names or any(urlsplit(one).scheme != "file" for one in names):
+    files: Mapping[str, Sequence[str]],
+    specs: Mapping[str, SourceSpec],
+    sample: float | None,
+) -> str | None:
+    asked = []
+    for one in view.relations:
+        names, spec = files.get(one.source), specs.get(one.source)
+        if not names or spec is None or any(urlsplit(name).scheme != "file" for name in names):
             return None
-        for one in sorted(names):
-            path = unquote(urlsplit(one).path)
+        read = [spec.format, spec.path, spec.schema, sorted(spec.options.items())]
+        found = []
+        for name in sorted(names):
+            path = unquote(urlsplit(name).path)
             try:
-                found = os.stat(path)  # noqa: PTH116 - only numbers are needed
+                known = os.stat(path)  # noqa: PTH116 - only numbers are needed
             except OSError:
                 return None
-            files.append((path, found.st_size, found.st_mtime_ns))
-    asked = [
-        [one.source, one.filter, [column.expression for column in one.columns]] for one in view.relations
-    ]
+            found.append((path, known.st_size, known.st_mtime_ns))
+        asked.append([read, found, one.filter, [column.expression for column in one.columns]])
     keys = [[key.label, key.members] for key in view.keys]
-    text = json.dumps([_FORMAT, asked, keys, sample, files])
+    text = json.dumps([_FORMAT, asked, keys, sample])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -72,7 +104,10 @@ def _read(file: Path) -> list[RelationStatistics]:
         RelationStatistics(
             one["rows"],
             one["row_bytes"],
-            {name: KeySketch(counters[at], rows, distinct) for name, at, rows, distinct in one["keys"]},
+            {
+                name: KeySketch(None if at is None else counters[at], rows, distinct, domain, share)
+                for name, at, rows, distinct, domain, share in one["keys"]
+            },
             one["tasks"],
         )
         for one in document
@@ -85,13 +120,24 @@ def _write(file: Path, statistics: Sequence[RelationStatistics]) -> None:
     for one in statistics:
         keys = []
         for name, key in one.keys.items():
-            keys.append((name, len(counters), key.rows, key.distinct))
-            counters.append(key.counters)
+            at = None if key.counters is None else len(counters)
+            keys.append((name, at, key.rows, key.distinct, key.domain, key.share))
+            if key.counters is not None:
+                counters.append(key.counters)
         document.append({"rows": one.rows, "row_bytes": one.row_bytes, "tasks": one.tasks, "keys": keys})
+    stacked = np.stack(counters) if counters else np.zeros((0, 0))
+
+    def write(unfinished: Path) -> None:
+        np.savez(unfinished, document=np.array(json.dumps(document)), counters=stacked)
+
+    _store(file, write)
+
+
+def _store(file: Path, write: Callable[[Path], object]) -> None:
     unfinished = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(unfinished, document=np.array(json.dumps(document)), counters=np.stack(counters))
+        write(unfinished)
         unfinished.replace(file)
     except OSError:
         unfinished.unlink(missing_ok=True)  # a cache that cannot be written costs time, nothing else

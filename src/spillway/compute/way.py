@@ -1,0 +1,90 @@
+"""How a view is computed: by columns, as statements of our tree, or by Spark's own plan; and why.
+
+Spark's own plan is what runs unless something else is expected to be clearly faster: a wrong estimate then
+costs nothing. It is never taken where a memory limit was given, because Spark does not keep to it. Known
+limit: what Spark's plan takes is estimated from the order of joins as written, without its adaptive
+execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from spillway.compute.cost import CostModel
+from spillway.compute.join_graph import JoinGraph
+from spillway.compute.tree import Input, Segment
+
+COLUMNS, STATEMENTS, SPARK = "columns", "statements", "spark"
+STATISTICS_SHARE, LEAST_STATISTICS_SECONDS = 0.05, 0.1
+"""How much of the expected time statistics may take; opening some files takes as long as the second."""
+CLEAR_GAIN = {COLUMNS: 1.2, STATEMENTS: 1.5}
+"""How many times faster than Spark's own plan a way must be by its estimate. Statements are Spark jobs as its
+own plan is, and only the order of joins and the sides that are built differ."""
+RELATION_SECONDS = 0.05
+"""What each relation of Spark's own plan costs besides its rows: with 12 small relations it took 0.9 s."""
+ROW_SECONDS, LEAST_SECONDS = 4e-7, 0.2
+"""The same from rows alone, before anything else is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The way that was taken, and the reason for the user."""
+
+    way: str
+    reason: str
+
+
+def expected_seconds(rows: Sequence[float], processors: int) -> float:
+    """About how long Spark takes for a join of relations with these rows."""
+    return LEAST_SECONDS + RELATION_SECONDS * len(rows) + ROW_SECONDS * sum(rows) / processors
+
+
+def statistics_seconds(expected: float) -> float:
+    """How long statistics may take, if the whole computation is expected to take so long."""
+    return max(LEAST_STATISTICS_SECONDS, STATISTICS_SHARE * expected)
+
+
+def as_written(graph: JoinGraph) -> Segment:
+    """The joins in the order of the view; a relation that no key joins yet waits, as in Spark."""
+    joined, waiting = 1, list(range(1, graph.size))
+    builds: list[Input] = []
+    while waiting:
+        found = next(one for one in waiting if graph.links(joined, 1 << one))
+        waiting.remove(found)
+        builds.append(found)
+        joined |= 1 << found
+    return Segment(0, tuple(builds))
+
+
+def spark_seconds(statements: CostModel, tree: Segment | None = None) -> float:
+    """What Spark is expected to take for a tree, or for its own plan; `statements` has the costs of its
+    joins."""
+    graph = statements.graph
+    return statements.seconds(tree or as_written(graph)) + RELATION_SECONDS * graph.size
+
+
+def joined_on_several_keys(graph: JoinGraph) -> tuple[str, str] | None:
+    """Two relations that several keys join: how these depend on each other is not known."""
+    for one, other in combinations(range(graph.size), 2):
+        if len(graph.links(1 << one, 1 << other)) > 1:
+            return graph.relations[one].name, graph.relations[other].name
+    return None
+
+
+def decide(seconds: Mapping[str, float], own_seconds: float, refusals: dict[str, str]) -> Decision:
+    """The way to go, without a memory limit and without a tree that was asked for.
+
+    `seconds` are the estimates of the ways that are possible; `refusals` say why others are not.
+    """
+    for way in (COLUMNS, STATEMENTS):
+        if way not in seconds:
+            continue
+        gain = own_seconds / max(seconds[way], 1e-9)
+        if gain >= CLEAR_GAIN[way]:
+            return Decision(way, f"estimated {gain:.1f} times as fast as Spark's own plan")
+        refusals.setdefault(
+            way,
+            f"{way}: estimated {gain:.1f} times as fast, and {CLEAR_GAIN[way]:g} would be a clear gain",
+        )
+    return Decision(SPARK, "no clear gain is expected of another way; " + "; ".join(refusals.values()))

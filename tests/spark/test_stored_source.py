@@ -1,0 +1,129 @@
+"""Stored relations as Spark sees them: the types of a source are its own, whatever its values look like."""
+
+import random
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from spillway.compute_job import ComputeConfig
+from spillway.errors import SourceError
+from spillway.job import SinkSpec, SourceSpec
+from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.stored_source import open_stored_source
+
+AWKWARD = ("01", "2e1", "1", "1.0", "a=b/c", "x y%", "2020-01-01", "true", "NULL", "ü", None)
+
+
+def counted(rows: list[Any]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row) for row in rows)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_delta_table_has_its_own_schema(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    """Random histories: partitions by text, numbers or dates; columns that later versions add."""
+    chance = random.Random(seed)
+    kinds = {"s": pa.string(), "n": pa.int64(), "d": pa.date32()}
+    partitions = chance.sample(sorted(kinds), chance.randint(1, 2))
+    more: dict[str, pa.DataType] = {}
+    for number in range(3):
+        count = chance.randint(1, 6)
+        columns = {
+            "v": pa.array([chance.choice((1, 2, None)) for _ in range(count)], pa.int32()),
+            "s": pa.array([chance.choice(AWKWARD) for _ in range(count)], pa.string()),
+            "n": pa.array([chance.choice((0, 1, -5, None)) for _ in range(count)], pa.int64()),
+            "d": pa.array([chance.choice((date(2020, 1, 1), None)) for _ in range(count)], pa.date32()),
+        }
+        for name, kind in more.items():
+            columns[name] = pa.array([chance.choice((7, None)) for _ in range(count)], pa.int8()).cast(kind)
+        write_deltalake(
+            tmp_path / "a table",
+            pa.table(columns),
+            partition_by=partitions,
+            mode="append",
+            schema_mode="merge" if number else None,
+        )
+        more[f"m{number}"] = chance.choice((pa.int64(), pa.string(), pa.decimal128(9, 2)))
+    frame = open_stored_source(spark, SourceSpec("t", "delta", str(tmp_path / "a table")))
+    table = DeltaTable(tmp_path / "a table")
+    assert frame.columns == [field.name for field in table.schema().fields]
+    types = dict(frame.dtypes)
+    assert (types["s"], types["n"], types["d"], types["v"]) == ("string", "bigint", "date", "int")
+    truth = table.to_pyarrow_table().select(frame.columns).to_pylist()
+    assert counted(frame.collect()) == counted([tuple(row.values()) for row in truth])
+    for way in ("auto", "tree"):
+        sql = "SELECT a.s, b.m0, a.n FROM t a JOIN t b ON a.s = b.s"
+        specs = {"t": SourceSpec("t", "delta", str(tmp_path / "a table"))}
+        out = tmp_path / f"out-{way}"
+        Computation(spark, sql, specs, ComputeConfig(way=way)).run(SinkSpec("parquet", str(out)))
+        with duckdb.connect() as database:
+            database.register("t", table.to_pyarrow_table())
+            wanted = database.sql(sql).fetchall()
+            found = database.sql(f"FROM '{out}/*.parquet'").fetchall()
+        assert counted(found) == counted(wanted)
+
+
+def test_an_empty_delta_table_has_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "a table", pa.table({"k": ["01"], "v": [1]}), partition_by=["k"])
+    DeltaTable(tmp_path / "a table").delete()
+    frame = open_stored_source(spark, SourceSpec("t", "delta", str(tmp_path / "a table")))
+    assert frame.dtypes == [("k", "string"), ("v", "bigint")]
+    assert frame.collect() == []
+
+
+def sqlite_frame(spark: SparkSession, directory: Path, *statements: str) -> Any:
+    with closing(sqlite3.connect(directory / "s.db")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return open_stored_source(spark, SourceSpec("t", "sqlite", str(directory / "s.db")))
+
+
+@pytest.mark.parametrize("rows", ["", "INSERT INTO t VALUES (NULL, NULL, NULL, NULL, NULL)"])
+def test_sqlite_tables_without_values_have_their_declared_types(
+    spark: SparkSession, tmp_path: Path, rows: str
+) -> None:
+    create = "CREATE TABLE t (k INTEGER, s VARCHAR(9), x REAL, b BLOB, n NUMERIC)"
+    frame = sqlite_frame(spark, tmp_path, create, *([rows] if rows else []))
+    assert [kind for _, kind in frame.dtypes] == ["bigint", "string", "double", "binary", "double"]
+    assert frame.count() == (1 if rows else 0)
+
+
+def test_sqlite_values_have_the_declared_type_or_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    frame = sqlite_frame(
+        spark,
+        tmp_path,
+        "CREATE TABLE t (k INTEGER, s TEXT, x REAL, n)",
+        "INSERT INTO t VALUES (1, 2, 3, 4.5)",
+    )
+    assert [tuple(row) for row in frame.collect()] == [(1, "2", 3.0, 4.5)]
+    for value in ("1.5", "'abc'"):
+        (tmp_path / value).mkdir()
+        with pytest.raises(
+            SourceError, match="column k holds a value that is not of its declared type INTEGER"
+        ):
+            sqlite_frame(
+                spark, tmp_path / value, "CREATE TABLE t (k INTEGER)", f"INSERT INTO t VALUES (1), ({value})"
+            )
+
+
+def test_unsigned_integers_of_duckdb(spark: SparkSession, tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "u.db") as database:
+        database.execute("CREATE TABLE t (a UTINYINT, b USMALLINT, c UINTEGER, d UBIGINT)")
+        database.execute("INSERT INTO t VALUES (255, 65535, 4294967295, 18446744073709551615)")
+        database.execute("CREATE TABLE i (x INTERVAL)")
+    frame = open_stored_source(spark, SourceSpec("t", "duckdb", str(tmp_path / "u.db")))
+    assert [tuple(row) for row in frame.collect()] == [
+        (255, 65535, 4294967295, Decimal("18446744073709551615"))
+    ]
+    with pytest.raises(SourceError, match=r"table i of .* cannot be read"):
+        open_stored_source(spark, SourceSpec("i", "duckdb", str(tmp_path / "u.db")))
