@@ -40,6 +40,8 @@ class ShortMemory:
     """One run each of the segmented right-deep tree, and of the same with bushy pieces."""
     stopped_shapes: tuple[str, ...] = ()
     """Of these, the ones whose time was over."""
+    checksum: str = ""
+    """Of the results in any order (see `result_sum`), from a run that is not measured."""
 
     @property
     def is_within(self) -> bool:
@@ -54,6 +56,7 @@ class QueryRuns:
     seed: int
     seconds: Mapping[str, float]
     rows: Mapping[str, int]
+    """Results of the engines that tell."""
     planning_seconds: float
     statistics_seconds: float
     q_errors: Sequence[float] = ()
@@ -73,6 +76,8 @@ class QueryRuns:
     short_memory: ShortMemory | None = None
     way: str = ""
     """How `compute` would run the query: by columns, as statements, or by Spark's own plan."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of the results of the trees and of DuckDB in any order, from runs that are not measured."""
 
 
 def compute_figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
@@ -123,7 +128,7 @@ def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
         "planning_seconds_max": _rounded(max(one.planning_seconds for one in runs)),
         "statistics_seconds_mean": _rounded(fmean(one.statistics_seconds for one in runs)),
         "q_error_median": _rounded(median(errors)) if errors else None,
-        "results_agree": all(len({*one.rows.values(), *_short_rows(one)}) == 1 for one in runs),
+        "results_agree": all(_agrees(one) for one in runs),
         **_short_memory(runs),
         "chosen_trees": sorted({one.tree for one in runs}),
     }
@@ -179,8 +184,12 @@ def _both(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> list[
     return [(other, own) for other, own in found if other is not None and own is not None]
 
 
-def _short_rows(one: QueryRuns) -> tuple[int, ...]:
-    return () if one.short_memory is None else (one.short_memory.rows,)
+def _agrees(one: QueryRuns) -> bool:
+    """Whether all that was computed is the same: as many rows, and the same ones."""
+    short = [] if one.short_memory is None else [one.short_memory]
+    rows = {*one.rows.values(), *(run.rows for run in short)}
+    checksums = {*one.checksums.values(), *(run.checksum for run in short)} - {""}
+    return len(rows) == 1 and len(checksums) <= 1
 
 
 def _short_memory(runs: Sequence[QueryRuns]) -> dict[str, Any]:

@@ -71,6 +71,16 @@ def test_first_runs_have_their_own_ratio() -> None:
     assert (figures["ratio_spark_cbo"], figures["first_ratio_spark_cbo"]) == (2.0, 5.0)
 
 
+def test_trees_agree_by_their_rows_and_not_only_by_their_number() -> None:
+    one = replace(runs(8, chosen=1.0), checksums={"chosen": "a", "duckdb": "a"})
+    assert compute_figures([one])["results_agree"] is True
+    assert compute_figures([replace(one, checksums={"chosen": "a", "duckdb": "b"})])["results_agree"] is False
+    short = ShortMemory(100, 90, 4, 5, 2.0, "greedy", checksum="b")
+    assert compute_figures([replace(one, short_memory=short)])["results_agree"] is False
+    same = replace(one, short_memory=replace(short, checksum="a"))
+    assert compute_figures([same])["results_agree"] is True
+
+
 def test_short_memory_is_within_or_not() -> None:
     short = ShortMemory(100, 90, 4, 5, 2.0, "greedy")
     one = replace(runs(32, chosen=1.0), short_memory=short)

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from spillway.bench.compute_claims import BUSHY_PIECES, DEEP_PIECES
 from spillway.bench.compute_figures import ShortMemory
+from spillway.bench.result_sum import ResultSum
 from spillway.bench.time_limit import TimeIsOverError, within
 from spillway.compute.cost import CostModel
 from spillway.compute.tree import Segment
@@ -16,6 +17,7 @@ from spillway.compute.trees.right_deep import right_deep
 from spillway.compute.unit_costs import UnitCosts
 from spillway.spark.compute.computation import Computation, table_bytes_peak
 from spillway.spark.compute.execution import Execution, SegmentOutcome
+from spillway.spark.compute.frame_sum import SummingWriter
 from spillway.spark.compute.peer import noop
 
 MEMORY_SHARE = 1 / 3
@@ -56,7 +58,20 @@ def short_memory(
         tree=plan.algorithm,
         shape_seconds=shapes,
         stopped_shapes=tuple(stopped),
+        checksum=tree_sum(spark, computation, short, plan.tree, scratch).checksum,
     )
+
+
+def tree_sum(
+    spark: SparkSession, computation: Computation, model: CostModel, tree: Segment, scratch: Path
+) -> ResultSum:
+    """What the results of a tree amount to, from one more run of it, which is not measured."""
+    files = computation.files if model.machine.by_columns else None
+    execution = Execution(spark, computation.view, model, computation.sources, scratch, files=files)
+    writer = SummingWriter()
+    execution.run(tree, writer)
+    assert writer.found is not None
+    return writer.found
 
 
 def _run(

@@ -3,7 +3,8 @@
 Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
 all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median of all but the first
 counts; trees, whose differences are small, run two or three times as often. Planning is inside all times:
-ours is added to the chosen tree's. Shapes that come to the same tree are run once.
+ours is added to the chosen tree's. Shapes that come to the same tree are run once. Each tree runs once more,
+unmeasured, for the checksum of its results, which is compared with DuckDB's.
 Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
 long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
 """
@@ -22,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spillway.bench.compute_figures import AS_WRITTEN, CBO, CHOSEN, DUCKDB, SQL_TREES, TREES, QueryRuns
+from spillway.bench.result_sum import query_sum
 from spillway.bench.take_turns import Turn, reason, take_turns
 from spillway.bench.time_limit import within
 from spillway.compute.cost import CostModel
@@ -31,7 +33,7 @@ from spillway.compute.trees.choose import choose
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
-from spillway.spark.compute.bench_memory import short_memory
+from spillway.spark.compute.bench_memory import short_memory, tree_sum
 from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.execution import Execution, SegmentOutcome
 from spillway.spark.compute.peer import SparkPeer, noop
@@ -101,6 +103,7 @@ class ComputeBench:
         }
         unfinished: dict[str, str] = {}
         counts: dict[str, int] = {}
+        checksums: dict[str, str] = {}
         with ExitStack() as closing:
             for name, peer in self._peers.items():
                 try:
@@ -114,21 +117,31 @@ class ComputeBench:
             for name, path in paths.items():
                 database.read_parquet(f"{path}/*.parquet").create_view(name)
             if DUCKDB in self._engines:
-                answer = partial(_table, database, query.sql)
-                actions[DUCKDB] = partial(self._timed, answer, database.interrupt)
+                table = partial(_table, database, query.sql)
+                actions[DUCKDB] = partial(self._timed, table, database.interrupt)
             turns = take_turns(actions, repeats, FAILURES, often=TREES, seed=query.seed)
             try:
-                counts[DUCKDB] = within(
-                    self._limit_seconds, partial(_count, database, query.sql), database.interrupt
+                answer = within(
+                    self._limit_seconds, partial(query_sum, database, query.sql), database.interrupt
                 )
+                counts[DUCKDB], checksums[DUCKDB] = answer
             except FAILURES as error:
                 unfinished[DUCKDB] = reason(error)
+        for (is_sql, tree), name in first.items():
+            if name not in turns.answers:
+                continue
+            costs = statements if is_sql else model
+            try:
+                summed = tree_sum(self._spark, computation, costs, tree, self._scratch)
+                counts[name], checksums[name] = summed
+            except FAILURES as error:
+                unfinished[name] = reason(error)
         for is_sql, found_trees in ((False, trees), (True, sql_trees)):
             for name, tree in found_trees.items():
                 if name != first[is_sql, tree]:
                     turns.give(first[is_sql, tree], name)
         for name in (trees.keys() | sql_trees.keys()) & turns.answers.keys():
-            counts[name] = turns.answers[name][-1].step_rows[-1] or 0
+            counts.setdefault(name, turns.answers[name][-1].step_rows[-1] or 0)
         for times in (turns.seconds, turns.first_seconds):
             if CHOSEN in times:
                 times[CHOSEN] += computation.planning_seconds
@@ -141,6 +154,7 @@ class ComputeBench:
             seed=query.seed,
             seconds=_rounded(turns.seconds),
             rows=counts,
+            checksums=checksums,
             planning_seconds=round(computation.planning_seconds, 4),
             statistics_seconds=round(computation.statistics_seconds, 4),
             q_errors=() if found is None else _errors(computation, trees[CHOSEN], found),
@@ -199,11 +213,6 @@ def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentO
 
 def _table(database: duckdb.DuckDBPyConnection, sql: str) -> None:
     database.sql(sql).to_arrow_table()
-
-
-def _count(database: duckdb.DuckDBPyConnection, sql: str) -> int:
-    ((count,),) = database.sql(f"SELECT count(*) FROM ({sql})").fetchall()
-    return int(count)
 
 
 def _rounded(values: dict[str, float]) -> dict[str, float]:

@@ -19,6 +19,7 @@ from spillway.compute_job import ComputeConfig
 from spillway.errors import StateError
 from spillway.figure.compute_experiment import ComputeExperiment, Point, outcome_dict
 from spillway.job import SourceSpec
+from spillway.spark.compute.bench_memory import tree_sum
 from spillway.spark.compute.computation import Computation, table_bytes_peak
 from spillway.spark.compute.execution import Execution
 from spillway.spark.compute.peer import noop
@@ -77,7 +78,7 @@ class _Runner:
                     execution.run(tree, noop)
                     best = min(best, time.perf_counter() - began)
                 outcomes = execution.outcomes()
-                results.add(outcomes[-1].step_rows[-1])
+                results.add(tree_sum(self._spark, computation, model, tree, self._scratch))
                 seconds[line.label, point.x].append(best)
                 if self._memory_share is not None and model.machine.memory_bytes is not None:
                     above = table_bytes_peak(outcomes) - model.machine.memory_bytes
