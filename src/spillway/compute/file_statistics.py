@@ -244,9 +244,16 @@ def _text_bytes(footer: Footer) -> float:
     for file, group in _spread(footer.files):
         text = [one.name for one in file.schema_arrow if one.name in wanted and _is_text(one.type)]
         for batch in file.iter_batches(TEXT_ROWS, [group], text) if text else ():
-            lengths = [pc.sum(pc.binary_length(batch[name])).as_py() or 0 for name in text]
+            lengths = [pc.sum(pc.binary_length(_plain(batch[name]))).as_py() or 0 for name in text]
             return float(sum(lengths) / max(batch.num_rows, 1))
     return 0.0
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """The same values without views, for which Arrow has no lengths."""
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        return values.cast(pa.binary())
+    return values
 
 
 def _is_text(kind: pa.DataType) -> bool:

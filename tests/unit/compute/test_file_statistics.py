@@ -97,7 +97,7 @@ def test_a_filter_that_cannot_be_tested_is_a_guess(data: Path, filter_: str) -> 
 @settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-5, 5), st.sampled_from([2**62, -(2**63)])), max_size=40),
-    st.sampled_from(["int64", "int8", "string"]),
+    st.sampled_from(["int64", "int8", "string", "large_string", "string_view"]),
     st.integers(1, 7),
 )
 def test_any_column(values: list[int | None], kind: str, group: int) -> None:
@@ -105,7 +105,7 @@ def test_any_column(values: list[int | None], kind: str, group: int) -> None:
     import tempfile
 
     kept = [None if one is None else one % 100 if kind == "int8" else one for one in values]
-    column = pa.array([None if one is None else str(one) for one in kept] if kind == "string" else kept, kind)
+    column = pa.array([None if one is None else str(one) for one in kept] if "string" in kind else kept, kind)
     with tempfile.TemporaryDirectory() as directory:
         pq.write_table(pa.table({"k": column}), f"{directory}/a.parquet", row_group_size=group)
         one = FileRelation((f"{directory}/a.parquet",), (("k", "k"),), frozenset({"k"}))
