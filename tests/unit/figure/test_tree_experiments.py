@@ -19,6 +19,7 @@ from spillway.figure.tree_experiments import (
     tree_experiment,
     tree_lines,
 )
+from spillway.manager.budget import Budget
 from spillway.policy.spill import default_spill, default_spill_share
 from spillway.workload.group_key import partition_of
 from spillway.workload.tree_join import VIEW, TreeJoin
@@ -57,6 +58,16 @@ def test_every_strategy_frees_the_same_share_per_spill_and_says_so(name: str, qu
     text = tree_lines(figures)
     assert "every spill is to free 10% of a processor's state" in text[0]
     assert all("spills of 10.4% each" in line for line in text[1 : 1 + len(made)])
+
+
+@pytest.mark.parametrize("name", sorted(TREE_EXPERIMENTS))
+def test_quick_rows_are_wider_where_the_smallest_budget_is_more_than_a_fifth(name: str) -> None:
+    """A fifth of the memory for a fifth of the state: else nothing would be spilled."""
+    whole, quick = tree_experiment(name), tree_experiment(name, quick=True)
+    assert quick.memory_bytes / quick.width_bytes == pytest.approx(
+        whole.memory_bytes / 5 / whole.width_bytes, rel=0.02
+    )
+    Budget(quick.memory_bytes)
 
 
 def test_the_published_formula_is_compared_with_global_output() -> None:

@@ -51,7 +51,7 @@ def default_spill(*, tree: bool) -> str:
 def default_spill_share(*, tree: bool) -> float:
     """How much of a processor's state a spill frees in a run that does not say.
 
-    Of a tree less than of a single join (figure 6.3): what stays longer is judged better, and the order of
-    `global-output-penalty` is ahead of the others at this share in figures 7.13, 7.16 and 7.17.
+    Of a tree less than of a single join: smaller spills give more results at run time (figures 7.13, 7.16,
+    7.17). Still smaller ones give a little more, but each costs an epoch.
     """
     return 0.1 if tree else 0.3
