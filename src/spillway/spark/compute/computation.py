@@ -206,7 +206,9 @@ class Computation:
     def _choose_tree(self, columns: tuple[CostModel, Proposal] | None, refusals: Mapping[str, str]) -> None:
         """A tree runs in any case, and within the memory limit if there is one."""
         if columns is not None:
-            self._take(Decision(COLUMNS, "a tree was asked for, and tasks can join columns"), *columns)
+            self._take(
+                Decision(COLUMNS, "a tree or a memory limit was given, and tasks can join columns"), *columns
+            )
             return
         model = self.statements
         plan = choose(model, self.config.tree)
@@ -216,7 +218,9 @@ class Computation:
                 f"[compute] memory = {self.config.memory_bytes / 1e6:.1f} MB cannot be kept: hash tables "
                 f"take about {needed / 1e6:.1f} MB at a time; give at least that, or leave memory out"
             )
-        self._take(Decision(STATEMENTS, refusals.get(COLUMNS, "a tree was asked for")), model, plan)
+        self._take(
+            Decision(STATEMENTS, refusals.get(COLUMNS, "a tree or a memory limit was given")), model, plan
+        )
 
     def _take(self, decision: Decision, model: CostModel, plan: Proposal) -> None:
         self.decision, self.model, self.plan = decision, model, plan
