@@ -72,15 +72,16 @@ class LocalCluster:
             inboxes: dict[int, list[Delivery]] = {one.processor: [] for one in orders}
             for one in orders:
                 step = TreeStep(tree, one, placement, len(orders), _place())
-                batches = self._batches(one) if level == 0 else []
+                batches = self._batches(one) if level == 0 else iter(())
                 for target, delivery in step.run(level, told[one.processor], batches).items():
                     inboxes[target].append(Delivery.from_json(delivery.to_json()))
                 yield
             told.update({processor: together(inbox) for processor, inbox in inboxes.items()})
 
-    def _batches(self, orders: Orders) -> list[pa.RecordBatch]:
+    def _batches(self, orders: Orders) -> Iterator[pa.RecordBatch]:
+        """The rows of a processor. As in Spark, a batch is allocated when it is asked for."""
         if self.batch is None:
-            return []
+            return iter(())
         hashes = self.batch.column(HASH_WIRE_COLUMN).to_numpy()
         if isinstance(self.operator, TreeOperator):
             joins = np.array([join for join, _ in self.operator.tags])
@@ -88,9 +89,9 @@ class LocalCluster:
             groups = first + group_of(hashes, self.operator.join_groups)
         else:
             groups = group_of(hashes, self.operator.groups)
-        mine = np.array([orders.groups >> int(group) & 1 for group in groups], dtype=np.bool_)
-        table = pa.Table.from_batches([self.batch if mine.all() else self.batch.filter(pa.array(mine))])
-        return [one for one in table.to_batches(max_chunksize=self.batch_rows) if one.num_rows]
+        mine = np.flatnonzero([orders.groups >> int(group) & 1 for group in groups])
+        size = self.batch_rows or max(1, len(mine))
+        return (self.batch.take(pa.array(mine[at : at + size])) for at in range(0, len(mine), size))
 
 
 def _place() -> Place:

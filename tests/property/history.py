@@ -70,6 +70,8 @@ def drawn(
             chunk_rows=draw(st.sampled_from([1, 2, 5, 1000])),
             block_rows=draw(st.sampled_from([1, 2, 6, 1000])),
             gather_rows=draw(st.sampled_from([1, 4, 1000])),
+            chunk_bytes=draw(st.sampled_from([1, 2_000, 1 << 62])),
+            gather_bytes=draw(st.sampled_from([1, 2_000, 1 << 62])),
             round_bytes=draw(st.sampled_from([16, 64, 400] if tight else [64, 2_000, 1 << 40])),
             state_bytes=draw(st.sampled_from([9_000, 30_000, 1 << 62, 1 << 62])),
             pending_bytes=draw(st.sampled_from([200, 1 << 20])),

@@ -1,8 +1,9 @@
 """How a processor's memory budget is divided, and the limits of an epoch that follow from it.
 
 Most of the budget is for state. The rest is for what an epoch needs besides: first a merge (its output, once
-as a copy and once as an image), later the delta (as it arrives, sorted, and as an image) and a chunk of
-results. The two do not overlap in time, so the working share has to hold the larger of them.
+as a copy and once as an image), later a round (the batch that arrives, its rows sorted, their matches, a
+chunk of results and the buffers that write it) or the parking of rows. These do not overlap in time, so the
+working share has to hold the largest of them. The shares were found by measuring every allocation.
 """
 
 from dataclasses import dataclass, replace
@@ -20,8 +21,6 @@ WORKING_BYTES = 1 << 20
 BACKLOG_SHARE = 0.5
 """Of the memory for state. In a join over 120,000 rows whose state was five times the memory, 207 MB of state
 were read back with it, 317 MB with half as much, 175 MB with twice as much; what waited was in proportion."""
-ROW_BYTES = 256
-"""What a row of results or of matches is assumed to take, to size chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +56,25 @@ class Budget:
         """Input that may wait for suspended groups, before new input is held back."""
         return int(self.state_bytes * BACKLOG_SHARE)
 
-    @property
-    def cleanup_bytes(self) -> int:
-        """Groups of this size together are cleaned up at a time: they are copied, and a chunk of results."""
-        return self.working_bytes // 2
-
     def limits(self, limits: Limits, inputs: int) -> Limits:
-        chunk_rows = max(256, self.working_bytes // 4 // ROW_BYTES)
+        working = self.working_bytes
         return replace(
             limits,
-            round_bytes=self.working_bytes // 5,
+            memory_bytes=self.memory_bytes,
             state_bytes=self.state_bytes,
-            chunk_rows=min(limits.chunk_rows, chunk_rows),
-            block_rows=min(limits.block_rows, chunk_rows),
-            gather_rows=min(limits.gather_rows, chunk_rows),
-            pending_bytes=min(limits.pending_bytes, max(1 << 16, self.working_bytes // 8 // inputs)),
+            round_bytes=working // 6,
+            chunk_bytes=min(limits.chunk_bytes, working * 3 // 20),
+            gather_bytes=min(limits.gather_bytes, working * 3 // 20),
+            pending_bytes=min(limits.pending_bytes, max(1 << 14, working // 8 // inputs)),
         )
 
+    def cleanup_bytes(self, image_bytes: int) -> int:
+        """Groups of this size together are cleaned up at a time, beside images of that size."""
+        return max(self.working_bytes, self.memory_bytes - image_bytes) // 4
+
     def compaction(self, limits: CompactionLimits) -> CompactionLimits:
-        return replace(limits, max_bytes=min(limits.max_bytes, self.working_bytes // 2))
+        """A merge has its output in memory twice, beside images that take a round more than their share."""
+        return replace(limits, max_bytes=min(limits.max_bytes, self.working_bytes * 3 // 8))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from spillway.errors import CheckpointError, StateError
+from spillway.manager.budget import Budgets
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches
 from spillway.manager.controller import Controller
 from spillway.manager.engine_config import EngineConfig
@@ -262,7 +263,7 @@ class Engine:
             change,
             expiry,
             batches,
-            free=self._free,
+            free=self._free | union(one.cursor.groups for one in batches or () if not one.cursor.restore),
             ending=ending,
         )
         ordered = time.perf_counter()
@@ -335,11 +336,19 @@ class Engine:
         back = 0 if cleaning is Cleaning.ALL else self._fitting() & wanted
         stay = 0 if cleaning is Cleaning.FITTING else wanted & ~back
         budgets = self.config.budgets
-        batch_bytes = None if budgets is None else min(budget.cleanup_bytes for budget in budgets.each)
+        batch_bytes = None if budgets is None else self._cleanup_bytes(budgets, stay)
         for join in self._joins():
             batches += new_batches(self.manifest, back & join, batch_bytes, restore=True)
             batches += new_batches(self.manifest, stay & join, batch_bytes, restore=False)
         return batches
+
+    def _cleanup_bytes(self, budgets: Budgets, leaving: GroupSet) -> int:
+        """What is cleaned up at a time, when the images of the groups that leave memory are gone."""
+        images = dict.fromkeys(range(self.manifest.processor_count), 0) | self.controller.resident_bytes
+        for group in members(leaving):
+            images[self.manifest.placement[group]] -= self.manifest.groups[group].bytes
+        sizes = {processor: max(0, size) for processor, size in images.items()}
+        return min(budgets.of(processor).cleanup_bytes(size) for processor, size in sizes.items())
 
     def _joins(self) -> list[GroupSet]:
         """The groups of each join."""

@@ -47,7 +47,7 @@ class OrderMaker:
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))
-            lasting = [run for run in mine if run.name not in expired]
+            lasting = [_reduced(run, manifest) for run in mine if run.name not in expired]
             orders.append(
                 Orders(
                     sequence=manifest.sequence + 1,
@@ -93,3 +93,10 @@ class OrderMaker:
         if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
             return merges
         return (*superseded(runs, limits, merges), *merges)
+
+
+def _reduced(run: Run, manifest: Manifest) -> Run:
+    """The run as small as its live groups are, if all its groups are equal: that is what a merge copies."""
+    whole = manifest.runs[run.name]
+    groups = (whole.live | whole.spilled).bit_count()
+    return replace(run, bytes=run.bytes * run.live.bit_count() // groups)

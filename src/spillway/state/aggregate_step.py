@@ -46,14 +46,23 @@ class AggregateStep(Attempt[AggregateOperator]):
         self._open()
         self.served_rows = np.zeros(self.operator.groups, dtype=np.int64)
         held = self._held()
-        intake = Intake(self.operator, orders.limits, self.storage, (), batches, orders.watermark, held)
+        intake = Intake(
+            self.operator,
+            orders.limits,
+            self.storage,
+            (),
+            batches,
+            orders.watermark,
+            held,
+            self.meter.sample,
+        )
         early = self._pending_writer("early", 0)
         waiting = self._rounds(intake, early)
         with Clock(self.seconds, "park"):
             waiting += [*early.close(), *orders.held, *(held.close() if held is not None else ())]
         with Clock(self.seconds, "write"):
             files = self.writer.close()
-            self._sample()
+            self.meter.sample()
         return replace(
             self._changes(busy, files, intake),
             pending=tuple(waiting),
@@ -78,13 +87,14 @@ class AggregateStep(Attempt[AggregateOperator]):
                     final.add(self._final(rows, early))
                 ripe = others.close()
                 delta = final.gathered()
-                self._sample()
+                self.meter.sample()
             if delta is not None:
                 with Clock(self.seconds, "compute"):
                     self._compute(delta, f"{number:04d}")
                 groups = group_of(delta.hashes, self.operator.groups)
                 self.served_rows += np.bincount(groups, minlength=self.operator.groups)
                 rows_left -= delta.rows
+                self.advanced = True
             if not ripe or rows_left <= 0 or not self._has_room():
                 break
         return [*ripe, *waiting]
@@ -109,7 +119,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         at = np.flatnonzero(ordered.rows >= tail.rows)
         statistics = statistics_of(operator.statistics, columns, ordered, at)
         rows = _chosen(delta, ordered.rows[at] - tail.rows)
-        self._sample()
+        self.meter.sample()
         for start in range(0, rows.rows, limits.chunk_rows):
             size = min(limits.chunk_rows, rows.rows - start)
             piece = rows.columns.slice(start, size)
@@ -119,7 +129,7 @@ class AggregateStep(Attempt[AggregateOperator]):
                 operator.outputs,
                 partial(_column, piece, found),
             )
-            self._sample()
+            self.meter.sample()
         since = operator.needed_since(self.orders.watermark)
         stays = ordered.needed(operator.kept_rows, since)[at]
         self._keep(_chosen(rows, np.flatnonzero(stays)), label)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from spillway.model.group_set import GroupSet
 from spillway.plan.expression import ColumnRef
@@ -23,6 +22,7 @@ from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Held, Intake
 from spillway.state.lineage import LineageCounter
 from spillway.state.memory_tier import MemoryTier, sibling_bytes
+from spillway.state.meter import Meter
 from spillway.state.operator import JoinOperator, Operator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import PendingWriter
@@ -31,6 +31,8 @@ from spillway.state.run import EventTimes, Position, Run, in_order, write_run
 from spillway.state.segment import Segment, merge
 from spillway.state.storage import Storage
 
+MERGE_COPIES = 2.25
+"""How often a merge has its output in memory: as a copy and as an image, and for nested values some more."""
 OperatorT = TypeVar("OperatorT", bound=Operator)
 
 
@@ -53,7 +55,7 @@ class Attempt(Generic[OperatorT]):
     storage: Storage = field(init=False)
     tier: MemoryTier = field(init=False)
     writer: Writer = field(init=False)
-    state: list[list[Segment]] = field(init=False)
+    state: list[list[Segment]] = field(default_factory=list)
     """Old state per input, oldest segment first."""
     group_rows: Int64Array = field(init=False)
     group_bytes: np.typing.NDArray[np.float64] = field(init=False)
@@ -61,15 +63,13 @@ class Attempt(Generic[OperatorT]):
     expired_rows: Int64Array = field(init=False)
     expired_bytes: np.typing.NDArray[np.float64] = field(init=False)
     added: list[Run] = field(default_factory=list)
+    advanced: bool = False
+    """Whether rows of the input were taken in."""
     replaced: list[tuple[str, GroupSet]] = field(default_factory=list)
     loaded_bytes: int = 0
-    peak_bytes: int = 0
+    meter: Meter = field(init=False)
     others_bytes: int = 0
     """What other joins of the same tree have in memory on this processor."""
-    allocated_before: int = 0
-    """What Arrow had allocated before this step."""
-    held_bytes: int = 0
-    """The batch that arrived last, which Arrow did not allocate."""
     seconds: dict[str, float] = field(default_factory=dict)
     held_rows: dict[int, Int64Array] = field(default_factory=dict)
     """Per join below, rows that became state here, by the group that they came through."""
@@ -78,12 +78,13 @@ class Attempt(Generic[OperatorT]):
 
     def _prepare(self) -> None:
         orders, operator = self.orders, self.operator
-        self.allocated_before = pa.total_allocated_bytes()
         self.storage = Storage(orders.state)
-        self.tier = MemoryTier(orders.tier, operator.groups)
+        self.tier = tier = MemoryTier(orders.tier, operator.groups)
+        self.others_bytes = others = sibling_bytes(orders.tier) if orders.shared_tier else 0
+        # Not a method of this attempt: a cycle would keep its images mapped until garbage is collected.
+        self.meter = Meter(lambda: others + tier.resident_bytes())
         self.writer = self._results()
         self.held_counters = self._lineage_counters()
-        self.others_bytes = sibling_bytes(orders.tier) if orders.shared_tier else 0
         self.group_rows = np.zeros(operator.groups, dtype=np.int64)
         self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
         self.expiry = Expiry(operator.windows, orders.watermark, orders.keep)
@@ -103,8 +104,15 @@ class Attempt(Generic[OperatorT]):
             assert isinstance(operator, JoinOperator)
             return ExchangeWriter(operator, self.outlet, self._name("out"))
         counters = self._lineage_counters()
-        compression = orders.result_compression
-        return ResultWriter(operator, orders.staging, self._name("parquet"), compression, counters)
+        return ResultWriter(
+            operator,
+            orders.staging,
+            self._name("parquet"),
+            orders.result_compression,
+            counters,
+            orders.limits.chunk_bytes,
+            self.meter.sample,
+        )
 
     def _lineage_counters(self) -> dict[int, LineageCounter]:
         """One for each join below."""
@@ -130,6 +138,7 @@ class Attempt(Generic[OperatorT]):
 
     def _report(self, busy: float, files: tuple[tuple[str, int, int], ...]) -> Report:
         self._settle()
+        resident = self.tier.resident_bytes() + self._open_bytes()
         return Report(
             lineage=self._lineage(),
             processor=self.orders.processor,
@@ -142,13 +151,13 @@ class Attempt(Generic[OperatorT]):
             input_rows=0,
             probed_rows=0,
             results=self.writer.rows,
-            resident_bytes=self.tier.resident_bytes(),
+            resident_bytes=resident,
             loaded_bytes=self.loaded_bytes,
             busy_seconds=time.process_time() - busy,
             seconds=self.seconds,
             group_results=nonzero(self.writer.group_results),
             freed_bytes=self.tier.freed_bytes,
-            peak_bytes=self.peak_bytes,
+            peak_bytes=max(resident + self.others_bytes, self.meter.peak_bytes),
         )
 
     def _lineage(self) -> dict[int, tuple[int, int, int]]:
@@ -168,19 +177,16 @@ class Attempt(Generic[OperatorT]):
         with Clock(self.seconds, "receive groups"):
             for run in self.orders.incoming:
                 self.loaded_bytes += self.tier.load(self.storage, run, run.live)[1]
-            self._sample()
+            self.meter.sample()
 
     def _settle(self) -> None:
         """Wait for what the step frees; the wait counts as freeing, not the work that went on beside."""
         with Clock(self.seconds, "free"):
             self.tier.settle()
 
-    def _sample(self, images: int | None = None) -> None:
-        """Note the memory of now: images, the arriving batch, and what Arrow has allocated besides."""
-        allocated = pa.total_allocated_bytes() - self.allocated_before
-        resident = self.tier.resident_bytes() if images is None else images
-        now = self.others_bytes + resident + self.held_bytes + allocated
-        self.peak_bytes = max(self.peak_bytes, now)
+    def _image_bytes(self) -> int:
+        """The memory of all images of this processor."""
+        return self.others_bytes + self.tier.resident_bytes()
 
     def _open(self) -> None:
         orders, operator = self.orders, self.operator
@@ -215,25 +221,50 @@ class Attempt(Generic[OperatorT]):
     def _merge(self, segments: dict[str, list[Segment]]) -> list[Run]:
         """Carry out the ordered merges; returns the runs that make up the state now, in their order."""
         runs = {run.name: run for run in self.orders.runs if run.name in segments}
+        if self.orders.merges:
+            self._settle()
         for number, names in enumerate(self.orders.merges):
+            if not self._fits([segment for name in names for segment in segments[name]]):
+                continue  # it will be ordered again
             old = [runs.pop(name) for name in names]
-            merged = merge([segment for run in old for segment in segments[run.name]], self.operator.groups)
-            input_, position = old[0].input, old[0].position
-            younger = [run for run in runs.values() if run.input == input_ and run.position > position]
-            newer = [segment for run in younger for segment in segments[run.name]]
-            merged = self._in_window(input_, merged, newer)
-            self._sample()
-            if merged.rows:
-                last, parts = max(run.last_epoch for run in old), sum(run.parts for run in old)
-                run, segment = self._write_run(f"m{number}", input_, merged, position, last, parts)
-                self._sample()
-                runs[run.name] = run
-                segments[run.name] = [segment]
+            new = self._merge_one(number, old, runs, segments)
+            if new is not None:
+                runs[new.name] = new
             self.replaced.extend((one.name, one.live) for one in old)
             for one in old:
                 del segments[one.name]
                 self.tier.discard(one)
         return in_order(runs.values())
+
+    def _fits(self, segments: Sequence[Segment]) -> bool:
+        """Whether there is room for a merge: its output is there as a copy, and then as an image."""
+        limit = self.orders.limits.memory_bytes
+        if limit >= NO_BOUND:
+            return True
+        size = sum(segment.live_bytes(self.operator.groups) for segment in segments)
+        return self._image_bytes() + MERGE_COPIES * size <= limit
+
+    def _open_bytes(self) -> int:
+        """What it takes to have the images of the state mapped, as objects of Arrow: counts as state."""
+        return sum(of_input[0].open_bytes * len(of_input) for of_input in self.state if of_input)
+
+    def _merge_one(
+        self, number: int, old: list[Run], others: dict[str, Run], segments: dict[str, list[Segment]]
+    ) -> Run | None:
+        """The run that stands for the old ones, and adds its segment; None if nothing of them is left."""
+        whole = [segment for run in old for segment in segments[run.name]]
+        input_, position = old[0].input, old[0].position
+        younger = [run for run in others.values() if run.input == input_ and run.position > position]
+        newer = [segment for run in younger for segment in segments[run.name]]
+        merged = self._in_window(input_, merge(whole, self.operator.groups, self.meter.sample), newer)
+        self.meter.sample()
+        if not merged.rows:
+            return None
+        last, parts = max(run.last_epoch for run in old), sum(run.parts for run in old)
+        run, segment = self._write_run(f"m{number}", input_, merged, position, last, parts)
+        self.meter.sample()
+        segments[run.name] = [segment]
+        return run
 
     def _in_window(self, number: int, rows: Segment, newer: Sequence[Segment]) -> Segment:  # noqa: ARG002
         """The rows of a merge that have not expired; an operator may look at newer state to tell."""
@@ -256,8 +287,11 @@ class Attempt(Generic[OperatorT]):
             self.held_row_bytes[join] = self.held_row_bytes.get(join, none) + size
 
     def _has_room(self) -> bool:
+        """Whether another round of input fits. The first one does in any case: something must go on."""
+        if self.orders.advances and not self.advanced:
+            return True
         limit = self.orders.limits.state_bytes
-        return limit >= NO_BOUND or self.others_bytes + self.tier.resident_bytes() < limit
+        return limit >= NO_BOUND or self._image_bytes() + self._open_bytes() < limit
 
     def _write_run(
         self,

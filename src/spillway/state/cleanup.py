@@ -18,7 +18,7 @@ fixed order, so a cursor says where to go on, and a kill repeats nothing.
 Known limit: on storage that is not local whole runs are read, not slices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -36,8 +36,8 @@ from spillway.state.storage import Storage
 BASE, DELTA, BOTH = "base", "delta", "both"
 
 
-MERGED_ROUNDS = 2.5
-"""Rows of up to so many times the bytes of a round are merged; a round is a fifth of working memory."""
+MERGED_ROUNDS = 1.8
+"""Rows of up to so many times the bytes of a round are merged; a round is a sixth of working memory."""
 Generations = list[list[list[Segment]]]
 """Per input and generation, its rows."""
 
@@ -128,14 +128,14 @@ class CleanupStep:
             return None
         row, emitted = cursor.row, cursor.emitted
         driving = mapped[term.driver][generation]
-        for first, driver in _driving(driving, self.production.operator.groups, row, cursor.piece_bytes):
+        groups, sample = self.production.operator.groups, self.production.sample
+        for first, driver in _driving(driving, groups, row, cursor.piece_bytes, sample):
             while row < first + driver.rows:
                 if self._exhausted():
                     return replace(cursor, row=row, emitted=emitted)
                 start = row - first
-                stop = min(driver.rows, start + min(self.production.limits.block_rows, self.rows_left))
-                block = Segment(driver.hashes[start:stop], driver.columns.slice(start, stop - start))
-                done, emitted = self.production.block(term.driver, block, others, emitted)
+                part = driver.slice(start, min(driver.rows, start + self.rows_left))
+                done, emitted = self.production.rows(term.driver, part, others, emitted)
                 row += done
                 self.rows_left -= done
                 self.driven_rows += done
@@ -149,10 +149,11 @@ class CleanupStep:
         groups = self.production.operator.groups
         slices = [one for of_input in mapped for of_generation in of_input for one in of_generation]
         most = self.production.limits.round_bytes * MERGED_ROUNDS
-        if sum(_live_bytes(one, groups) for one in slices) > most:
+        if sum(one.live_bytes(groups) for one in slices) > most:
             return mapped
-        merged = [[[merge(one, groups)] if one else [] for one in of_input] for of_input in mapped]
-        self.production.sample()
+        sample = self.production.sample
+        merged = [[[merge(one, groups, sample)] if one else [] for one in of_input] for of_input in mapped]
+        sample()
         return [[[one for one in of if one.rows] for of in of_input] for of_input in merged]
 
     def _segments(self, batch: CleanupBatch, part: int) -> Generations:
@@ -174,13 +175,12 @@ class CleanupStep:
         return self._mapped[run.name]
 
 
-def _live_bytes(segment: Segment, groups: int) -> int:
-    rows = segment.live_rows(groups)
-    return segment.nbytes if rows is None else segment.nbytes * len(rows) // max(1, segment.rows)
-
-
 def _driving(
-    segments: Sequence[Segment], groups: int, after: int, piece_bytes: int
+    segments: Sequence[Segment],
+    groups: int,
+    after: int,
+    piece_bytes: int,
+    sample: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Segment]]:
     """The live rows of the segments in pieces of bounded size, each in hash order, with their numbers.
 
@@ -192,7 +192,7 @@ def _driving(
         rows = sum(len(positions) for _, positions in piece)
         if number + rows > after:
             copies = [Segment(one.hashes[at], take(one.columns, at)) for one, at in piece]
-            yield number, merge(copies, groups)
+            yield number, merge(copies, groups, sample)
         number += rows
 
 

@@ -6,7 +6,7 @@ quota of rows is used up. What is left is parked as it streams by, so a batch of
 bounded memory and is probed in later epochs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -27,6 +27,8 @@ Deltas = list[Segment | None]
 
 READING_COPIES = 4
 """While a pending row is taken in it is in the decoded file, among the rows taken, gathered and sorted."""
+PARKED_PARTS = 4
+"""Rows are parked in so many parts, so that few of them are in memory twice."""
 
 _NO_ROWS = Segment(np.zeros(0, dtype=np.int64), rows_only(0))
 
@@ -43,7 +45,9 @@ class Intake:
         batches: Iterable[pa.RecordBatch],
         watermark: int | None = None,
         held: "Held | None" = None,
+        sample: Callable[[], None] = lambda: None,
     ) -> None:
+        self._sample = sample
         self._held = held
         self._operator = operator
         self._watermark = watermark
@@ -54,8 +58,6 @@ class Intake:
         self._batches = iter(batches)
         self._rest: pa.RecordBatch | None = None
         """What an earlier round left of the batch that it cut."""
-        self.held_bytes = 0
-        """The size of the batch that arrived last; Spark's lie in memory that Arrow does not count."""
         self.input_rows = 0
         self.late_rows = 0
         self.latest: list[int | None] = [None for _ in operator.windows]
@@ -74,12 +76,19 @@ class Intake:
         """All further arriving rows, per input and batch."""
         while (batch := self._next()) is not None:
             yield self._split(batch)
+            del batch  # before the next one is there
 
     def park(self, writers: list[PendingWriter]) -> tuple[Pending, ...]:
         """Write all further arriving rows to pending files; returns what the queue still holds."""
-        for pieces in self.segments():
-            for writer, rows in zip(writers, pieces, strict=True):
-                writer.write(rows)
+        while (batch := self._next()) is not None:
+            size = -(-batch.num_rows // PARKED_PARTS)
+            for start in range(0, batch.num_rows, max(1, size)):
+                pieces = self._split(batch.slice(start, size))
+                self._sample()
+                for writer, rows in zip(writers, pieces, strict=True):
+                    writer.write(rows)
+                del pieces, rows
+            del batch  # before the next one is there
         return tuple(self._queue)
 
     def _drain(self, room: "_Room", parts: list[list[Segment]]) -> None:
@@ -113,10 +122,12 @@ class Intake:
             if fits < batch.num_rows:
                 self._rest = batch.slice(fits)
                 break
-        if taken:
-            for batch in _combined(taken):
-                for of_input, rows in zip(parts, self._split(batch), strict=True):
-                    of_input.append(rows)
+        combined = list(_combined(taken))
+        del taken, batch
+        for one in combined:
+            for of_input, rows in zip(parts, self._split(one), strict=True):
+                of_input.append(rows)
+        self._sample()
 
     def _next(self) -> pa.RecordBatch | None:
         """The next batch, first what is left of one that was cut.
@@ -130,7 +141,6 @@ class Intake:
         batch = next(self._batches, None)
         if batch is not None:
             self.input_rows += batch.num_rows
-            self.held_bytes = batch.nbytes
         return batch
 
     def _split(self, batch: pa.RecordBatch) -> list[Segment]:
@@ -179,8 +189,8 @@ class Held:
         """Park the rows of suspended groups; returns the others."""
         waits = flags(self.suspended, self.groups)[group_of(hashes[rows], self.groups)]
         if waits.any():
-            parked = rows[waits]
-            self.writers[number].write(Segment(hashes[parked], take(columns, parked)))
+            for parked in np.array_split(rows[waits], PARKED_PARTS):
+                self.writers[number].write(Segment(hashes[parked], take(columns, parked)))
         others: Int64Array = rows[~waits]
         return others
 
@@ -209,8 +219,9 @@ class _Room:
 
 def _combined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """As few batches as there are neighbours with different columns: those of sources, and of joins below."""
-    for _, alike in groupby(batches, key=lambda batch: batch.schema):
-        yield from pa.Table.from_batches(list(alike)).combine_chunks().to_batches()
+    for _, group in groupby(batches, key=lambda batch: batch.schema):
+        alike = list(group)
+        yield from alike if len(alike) == 1 else pa.Table.from_batches(alike).combine_chunks().to_batches()
 
 
 def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:

@@ -62,6 +62,8 @@ class MemoryTier:
     _freeing: Future[None] | None = None
     """What goes on beside the caller."""
     _before_bytes: int = 0
+    _resident: int | None = None
+    """What the images occupy, while that is known not to change."""
     _opened: dict[Path, "_Image"] = field(default_factory=dict)
     """Images that were looked at and are still to be loaded: to open a file twice takes twice as long."""
 
@@ -104,6 +106,7 @@ class MemoryTier:
             with pa.OSFile(str(aside), "wb") as sink:
                 write_segment(sink, segment, {"groups": to_hex(contained)}, None)
             aside.rename(path)
+            self._resident = None
         except OSError as error:
             aside.unlink(missing_ok=True)
             free = shutil.disk_usage(path.parent).free
@@ -158,6 +161,7 @@ class MemoryTier:
         freeing, self._freeing = self._freeing, None
         if freeing is not None:
             freeing.result()
+            self._resident = None
 
     def discard(self, run: Run) -> None:
         """Remove the images of a run that another one stands for now."""
@@ -170,10 +174,16 @@ class MemoryTier:
         for entry in _entries(self.directory):
             if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith((IMAGE, FREED)):
                 Path(entry.path).unlink(missing_ok=True)
+        self._resident = None
 
     def resident_bytes(self) -> int:
-        """The memory that the images occupy, as the operating system allocates it."""
-        return sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
+        """The memory that the images occupy, as the operating system allocates it.
+
+        What is freed beside the caller counts until `settle`.
+        """
+        if self._resident is None:
+            self._resident = sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
+        return self._resident
 
     def _rewrite(self, kept: "_Kept") -> None:
         """Replace an image by one with the groups that stay, where punching would leave too much behind.
@@ -213,6 +223,7 @@ class MemoryTier:
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         path.with_suffix(FREED).unlink(missing_ok=True)
+        self._resident = None
 
 
 @dataclass(frozen=True, slots=True)

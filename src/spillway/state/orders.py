@@ -6,7 +6,7 @@ with the input they determine everything a task does, so an attempt that is run 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spillway.model.group_set import GroupSet, from_hex, to_hex
 from spillway.state.cursor import Cursor
@@ -14,6 +14,8 @@ from spillway.state.pending import Pending
 from spillway.state.run import Run
 
 NO_BOUND = 1 << 62
+LEAST_SHARE = 0.25
+"""Of working memory; less is not taken into account, however large the images are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,33 @@ class Limits:
     """Driving rows that are matched at a time."""
     gather_rows: int = 1_048_576
     """Matched rows of one input that are copied side by side at a time; more are copied chunk by chunk."""
+    chunk_bytes: int = NO_BOUND
+    """Bytes of results that are expanded and written at a time."""
+    gather_bytes: int = NO_BOUND
+    """Bytes of matched rows that are copied side by side at a time, and of what it takes to find them."""
     round_bytes: int = NO_BOUND
     """Bytes of input that are probed at a time."""
+    memory_bytes: int = NO_BOUND
+    """Images and all that is needed besides."""
     state_bytes: int = NO_BOUND
     """When the images take more than this, what is left of the input is parked as pending."""
     pending_bytes: int = 16 << 20
     """Size of one pending file, which is collected in memory."""
     lineage_one_in: int = 1
     """Of how many rows one is counted for the lineage of a tree; 1: all are."""
+
+    def beside(self, image_bytes: int) -> "Limits":
+        """What may be in memory at a time besides images of this size, which do not grow meanwhile."""
+        if self.memory_bytes >= NO_BOUND:
+            return self
+        working = self.memory_bytes - self.state_bytes
+        share = max(LEAST_SHARE, (self.memory_bytes - image_bytes) / working)
+        return replace(
+            self,
+            chunk_bytes=int(self.chunk_bytes * share),
+            gather_bytes=int(self.gather_bytes * share),
+            round_bytes=int(self.round_bytes * share),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +119,8 @@ class Orders:
     """All groups that this epoch cleans up, on whatever processor."""
     shared_tier: bool = False
     """Whether other joins have their memory tiers beside this one."""
+    advances: bool = True
+    """Whether some input is taken in even if there is no room, so that not all waits for ever."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,14 @@ class PendingWriter:
         self._written: list[Pending] = []
 
     def write(self, rows: Segment) -> None:
+        """Many rows become a file of their own, so that they are not copied; few wait for others."""
+        size = rows.nbytes
+        if size >= self._file_bytes // 2:
+            self._flush()
         if rows.rows:
             self._buffered.append(rows)
-            self._buffered_bytes += rows.nbytes
-        if self._buffered_bytes >= self._file_bytes:
+            self._buffered_bytes += size
+        if self._buffered_bytes >= self._file_bytes // 2:
             self._flush()
 
     def close(self) -> list[Pending]:

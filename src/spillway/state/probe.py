@@ -26,7 +26,27 @@ from spillway.state.segment import Segment, concat, take
 MAX_RESULTS_OF_ROW = 1 << 62
 """More combinations than this for one row are counted as this many; nobody will see the last one."""
 GATHER_ROWS = 1 << 20
-"""Matched rows of one input that are copied side by side for a block of driving rows."""
+Float64Array = np.typing.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """How much of each input is copied side by side for a block of driving rows, at most."""
+
+    rows: int = GATHER_ROWS
+    bytes: int = 1 << 62
+    row_bytes: tuple[Float64Array, ...] = ()
+    """Per input and segment, the size of a row; empty where bytes do not matter."""
+
+    def has_room(self, input_: int, counts: Int64Array) -> bool:
+        """Whether so many rows per segment and needle may be copied."""
+        rows = counts.sum(axis=1)
+        if rows.sum() > self.rows:
+            return False
+        return not self.row_bytes or bool(rows @ self.row_bytes[input_] <= self.bytes)
+
+
+NO_LIMIT = Gathering()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +66,10 @@ class Matched:
 
     def column(self, column: int, rows: Int64Array) -> pa.Array:
         return self.columns.column(column).take(pa.array(rows))
+
+    def value_bytes(self, column: int) -> float:
+        """The mean size of a value."""
+        return _value_bytes([self.columns], column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +105,10 @@ class Located:
         back[order] = np.arange(len(rows))
         return pa.concat_arrays(pieces).take(pa.array(back))
 
+    def value_bytes(self, column: int) -> float:
+        """The mean size of a value."""
+        return _value_bytes(self.segments, column)
+
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
@@ -102,6 +130,16 @@ class Combinations:
     @property
     def total(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the matches of all inputs were few enough to be copied side by side."""
+        return not any(isinstance(one, Located) for one in self.matched)
+
+    def value_bytes(self, input_: int, column: int) -> float:
+        """The mean size of a value of the results, as far as it can be told before they are expanded."""
+        matched = self.matched[input_]
+        return _value_bytes([self.driver.columns], column) if matched is None else matched.value_bytes(column)
 
     def position(self, results: int) -> tuple[int, int]:
         """Where the block stands after so many results: driving rows done, and results of the next one."""
@@ -142,7 +180,7 @@ def probe(
     segments: Sequence[Sequence[Segment]],
     groups: int,
     key_columns: Sequence[Sequence[int]],
-    gather_rows: int = GATHER_ROWS,
+    gathering: Gathering = NO_LIMIT,
 ) -> Combinations:
     """Match the driving rows of `input_` with the segments of all other inputs.
 
@@ -164,7 +202,7 @@ def probe(
         kept = kept[hit]
         if not len(kept):
             break
-    return _combine(driver, input_, segments, first, kept, ranges, key_columns, gather_rows)
+    return _combine(driver, input_, segments, first, kept, ranges, key_columns, gathering)
 
 
 def _combine(
@@ -175,13 +213,15 @@ def _combine(
     kept: Int64Array,
     ranges: dict[int, tuple[Int64Array, Int64Array]],
     key_columns: Sequence[Sequence[int]],
-    gather_rows: int,
+    gathering: Gathering,
 ) -> Combinations:
     if not len(kept):
         nothing = np.empty(0, dtype=np.int64)
         return Combinations(driver, input_, nothing, nothing, nothing, (None,) * len(segments), False)
     matched = tuple(
-        None if other == input_ else _match(segments[other], *ranges[other], gather_rows)
+        None
+        if other == input_
+        else _match(segments[other], *ranges[other], copied=gathering.has_room(other, ranges[other][1]))
         for other in range(len(segments))
     )
     product = np.ones(len(kept))
@@ -259,9 +299,9 @@ def _ranges(
 
 
 def _match(
-    segments: Sequence[Segment], lows: Int64Array, counts: Int64Array, gather_rows: int
+    segments: Sequence[Segment], lows: Int64Array, counts: Int64Array, *, copied: bool
 ) -> Matched | Located:
-    if counts.sum() <= gather_rows:
+    if copied:
         return _gather(segments, lows, counts)
     sizes = np.array([segment.rows for segment in segments], dtype=np.int64)
     return Located(
@@ -329,6 +369,11 @@ class _Keys:
                 if not _equal(theirs, heads.take(pa.array(one.needles))).all():
                     return True
         return False
+
+
+def _value_bytes(batches: Sequence[pa.RecordBatch], column: int) -> float:
+    rows = sum(batch.num_rows for batch in batches)
+    return float(sum(batch.column(column).nbytes for batch in batches) / max(1, rows))
 
 
 def _equal(left: pa.Array, right: pa.Array) -> np.typing.NDArray[np.bool_]:

@@ -136,7 +136,7 @@ def map_run(storage: Storage, run: Run) -> Segment:
 
 def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Segment:
     """Read a whole state file back, checked against the size and checksum that the manifest has."""
-    buffer = storage.read(name)
+    buffer = storage.read_mapped(name)
     actual = crc32(buffer)
     if buffer.size != size or actual != checksum:
         raise StateError(

@@ -19,6 +19,7 @@ from spillway.state.attempt import Attempt, Clock, Place
 from spillway.state.cleanup import CleanupStep
 from spillway.state.exchange import Outlet
 from spillway.state.intake import Deltas, Intake
+from spillway.state.meter import Allocated
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import Pending, read_pending
@@ -49,15 +50,27 @@ def run_step(
     round_bytes = orders.limits.round_bytes
     if round_bytes < NO_BOUND:
         bound_allocator(round_bytes // 2)
+    allocated = Allocated()
+    before = allocated()
     if isinstance(operator, AggregateOperator):
         report = AggregateStep(orders, operator, place).run(batches)
     else:
         report = _JoinStep(orders, operator, place, outlet).run(batches)
+    report = _without(report, allocated() - before)
     if round_bytes < NO_BOUND:
         give_back()
     if orders.row_seconds:
         report = _served(report, orders.row_seconds, started)
     return replace(report, wall_seconds=time.perf_counter() - started)
+
+
+def _without(report: Report, stays_bytes: int) -> Report:
+    """The report without what stays allocated when the step is gone: tables of the interpreter that grew.
+
+    Such a table (of interned strings, for example) takes megabytes, and grows once in the life of a process.
+    """
+    peak = report.peak_bytes - max(0, stays_bytes)
+    return replace(report, peak_bytes=max(report.resident_bytes, peak))
 
 
 def _served(report: Report, row_seconds: float, started: float) -> Report:
@@ -77,37 +90,46 @@ class _JoinStep(Attempt[JoinOperator]):
         busy = time.process_time()
         orders = self.orders
         self._prepare()
-        self.production = Production(self.operator, self.writer, orders.limits, self._sample)
+        self.production = Production(self.operator, self.writer, orders.limits, self.meter.sample)
         self.finished = [[] for _ in self.operator.inputs]
         if orders.clean:
             return self._clean(busy)
         self._open()
         queue = self._finish_row(orders.pending)
         held = self._held()
-        intake = Intake(self.operator, orders.limits, self.storage, queue, batches, orders.watermark, held)
+        intake = Intake(
+            self.operator,
+            orders.limits,
+            self.storage,
+            queue,
+            batches,
+            orders.watermark,
+            held,
+            self.meter.sample,
+        )
         parked: list[Pending] = []
-        while not parked and self.production.results_left > 0 and (not self.added or self._has_room()):
+        while not parked and self.production.results_left > 0 and self._has_room():
             with Clock(self.seconds, "receive"):
                 deltas = intake.round()
-                self.held_bytes = intake.held_bytes
-                self._sample()
+                self.meter.sample()
             if deltas is None:
                 break
             with Clock(self.seconds, "probe"):
                 parked = self._join(deltas)
             with Clock(self.seconds, "write"):
                 self._write_runs()
+            self.advanced = True
+            del deltas  # the next round is as large
         with Clock(self.seconds, "park"):
             overflow = [self._pending_writer("late", number) for number in range(len(self.state))]
             left = intake.park(overflow)
-            self.held_bytes = max(self.held_bytes, intake.held_bytes)
-            self._sample()
+            self.meter.sample()
             late = [pending for writer in overflow for pending in writer.close()]
             late += [*orders.held, *(held.close() if held is not None else ())]
         with Clock(self.seconds, "write"):
             files = self.writer.close()
             self._write_runs()
-            self._sample()
+            self.meter.sample()
         return replace(
             self._changes(busy, files, intake),
             pending=(*parked, *left, *late),
@@ -117,12 +139,13 @@ class _JoinStep(Attempt[JoinOperator]):
     def _clean(self, busy: float) -> Report:
         """The work of a clean-up epoch: no input, no change of state but the cursors."""
         self._settle()
-        images = self.tier.resident_bytes()
+        images = self._image_bytes()  # they stay as they are
+        self.meter.images = lambda: images
+        self.production.limits = self.orders.limits.beside(images)
         with Clock(self.seconds, "clean"):
-            self.production.sample = lambda: self._sample(images)
             step = CleanupStep(self.storage, self.production)
             cursors, finished = step.run(self.orders.cleanup)
-            self._sample()
+            self.meter.sample()
             files = self.writer.close()
         return replace(
             self._report(busy, files),
@@ -141,7 +164,7 @@ class _JoinStep(Attempt[JoinOperator]):
         while queue and queue[0].emitted:
             head = queue[0]
             _, row = read_pending(self.storage, head, self.operator.groups, 1)
-            done, emitted = self._probe(head.input, row, head.emitted)
+            done, emitted = self.production.rows(head.input, row, self.state, head.emitted)
             if done < row.rows:
                 return (replace(head, emitted=emitted), *queue[1:])
             self._finish(head.input, row)
@@ -153,11 +176,11 @@ class _JoinStep(Attempt[JoinOperator]):
         for number, delta in enumerate(deltas):
             if delta is None:
                 continue
-            done, emitted = self._probe(number, delta)
+            done, emitted = self.production.rows(number, delta, self.state, 0)
             if done:
-                self._finish(number, _slice(delta, 0, done))
+                self._finish(number, delta.slice(0, done))
             if done < delta.rows:
-                return self._park(number, _slice(delta, done, delta.rows), emitted, deltas[number + 1 :])
+                return self._park(number, delta.slice(done, delta.rows), emitted, deltas[number + 1 :])
         return []
 
     def _finish(self, number: int, rows: Segment) -> None:
@@ -165,22 +188,12 @@ class _JoinStep(Attempt[JoinOperator]):
         self.finished[number].append(rows)
         self.state[number] = [*self.state[number], rows]
 
-    def _probe(self, number: int, delta: Segment, emitted: int = 0) -> tuple[int, int]:
-        """Produce the results that the delta drives; returns the rows done, and the results of the next."""
-        block_rows = self.orders.limits.block_rows
-        for start in range(0, delta.rows, block_rows):
-            block = _slice(delta, start, min(delta.rows, start + block_rows))
-            done, emitted = self.production.block(number, block, self.state, emitted)
-            if done < block.rows:
-                return start + done, emitted
-        return delta.rows, 0
-
     def _park(self, number: int, rest: Segment, emitted: int, others: list[Segment | None]) -> list[Pending]:
-        stopped = _slice(rest, 0, 1)
+        stopped = rest.slice(0, 1)
         head = self._pending_writer("head", number)
         head.write(stopped)
         parked = [replace(pending, emitted=emitted) for pending in head.close()]
-        for offset, delta in enumerate([_slice(rest, 1, rest.rows), *others]):
+        for offset, delta in enumerate([rest.slice(1, rest.rows), *others]):
             if delta is not None:
                 writer = self._pending_writer("rest", number + offset)
                 writer.write(delta)
@@ -192,13 +205,9 @@ class _JoinStep(Attempt[JoinOperator]):
         for number, parts in enumerate(self.finished):
             if not parts:
                 continue
-            rows = merge(parts, self.operator.groups)
+            rows = merge(parts, self.operator.groups, self.meter.sample)
             label = f"{number}-{len(self.added):04d}"
             _, image = self._write_run(label, number, rows, self._next_position(), self.orders.sequence)
             self.state[number] = [*self.state[number][: -len(parts)], image]
             self._note_grown(number, rows)
             parts.clear()
-
-
-def _slice(segment: Segment, start: int, stop: int) -> Segment:
-    return Segment(segment.hashes[start:stop], segment.columns.slice(start, stop - start))

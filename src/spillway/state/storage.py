@@ -101,6 +101,14 @@ class Storage:
         with self._reporting("read", path), self._open().open_input_file(target) as file:
             return file.read_buffer()
 
+    def read_mapped(self, path: str) -> pa.Buffer:
+        """The whole file; a local one as mapped memory, which the operating system can take back any time."""
+        target = self.local_path(path)
+        if target is None:
+            return self.read(path)
+        with self._reporting("read", path):
+            return mapped_file(target)
+
     def open_input(self, path: str, *, memory_map: bool = True) -> pa.NativeFile:
         """The file for reading; a local one is mapped, so buffers read from it are not copies."""
         target = self._locate(path)

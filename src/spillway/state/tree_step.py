@@ -120,6 +120,7 @@ class TreeStep:
         storage = Storage(self.orders.state)
         parcels = {join: list(names) for join, names in told.parcels.items()}
         reports = dict(told.reports)
+        advanced = any(Report.from_json(report).probed_rows for report in reports.values())
         arrived = _Arrived(self, storage, batches) if level == 0 else None
         if level == 0:
             self._free()
@@ -130,7 +131,9 @@ class TreeStep:
                 rows = arrived.rows_of(join)
             operator, outlet = self.tree.joins[join], self._outlet(join, storage)
             mine = replace(self.place, attempt=f"{self.place.attempt}-{join}")
-            report = run_step(self.tree.for_join(self.orders, join), operator, mine, rows, outlet)
+            orders = replace(self.tree.for_join(self.orders, join), advances=not advanced)
+            report = run_step(orders, operator, mine, rows, outlet)
+            advanced |= report.probed_rows > 0
             for _ in rows:  # a clean-up does not look at its input
                 pass
             reports[join] = report.to_json()
@@ -227,6 +230,8 @@ class _Arrived:
                     yield piece
                 else:
                     self._writers[other].write(piece)
+                del piece, rows
+            del batch, tags, owners  # before the next one is there
         for writer in self._writers.values():
             writer.close()
         self._ended = True
