@@ -244,7 +244,7 @@ class Mutation:
                     print(
                         f"fails without any mutant, and is left out: {item.nodeid}\n{self.reason}", flush=True
                     )
-                if number % 50 == 0:
+                if number % 10 == 0:
                     path.write_text(json.dumps(known))
             path.write_text(json.dumps(known))
         finally:

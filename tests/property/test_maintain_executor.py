@@ -214,3 +214,18 @@ def test_tables_are_dropped_after_their_last_use() -> None:
     slots[5] = empty
     slots.spend(steps[2])
     assert sorted(slots) == [0, 1, 4, 5]
+
+
+def test_a_source_that_does_not_answer_every_set_of_keys_is_not_believed() -> None:
+    view = two_inputs()
+    executor = Executor(view)
+    own = [
+        executor.filtered(node, delta_table(view, node, Counter({(1, 5): 1} if node == 0 else {})))
+        for node in (0, 1)
+    ]
+    plan = plan_round("batch", view.graph, [1, 0])
+    with pytest.raises(ValueError, match="zip"):
+        executor.run(
+            plan, own, lambda node, _: Answer((), delta_table(view, node, Counter())), ExecutionMetrics()
+        )
+    executor.close()
