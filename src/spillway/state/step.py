@@ -49,7 +49,7 @@ def run_step(
     started = time.perf_counter()
     round_bytes = orders.limits.round_bytes
     if round_bytes < NO_BOUND:
-        bound_allocator(round_bytes // 2)
+        bound_allocator(round_bytes // 8)
     allocated = Allocated()
     before = allocated()
     if isinstance(operator, AggregateOperator):

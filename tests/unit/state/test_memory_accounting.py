@@ -18,7 +18,7 @@ from spillway.manager.tier_directory import TMPFS
 
 CHILD = Path(__file__).parent / "bounded_run.py"
 MEMORY_BYTES = 16 << 20
-SLACK_BYTES = 4 << 20
+SLACK_BYTES = 2 << 20
 """What may come on top of the budget: Python's own objects, and pages that the C library keeps half used."""
 WIDTH_BYTES = 250
 MIX = np.uint64(0x9E3779B97F4A7C15)
