@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 120.0
 
 
+@pytest.fixture(autouse=True, scope="module")
+def settings_stay(spark: "SparkSession") -> Iterator[None]:
+    """The session is shared: commands that a module runs in this process set its settings."""
+    before = dict(spark.conf.getAll)
+    yield
+    for name, value in dict(spark.conf.getAll).items():
+        if value != before.get(name) and spark.conf.isModifiable(name):
+            spark.conf.set(name, before[name]) if name in before else spark.conf.unset(name)
+
+
 @dataclass(slots=True)
 class Lab:
     """Streams, a checkpoint and an output in one directory."""
