@@ -14,6 +14,7 @@ from itertools import combinations
 from spillway.compute.cost import CostModel
 from spillway.compute.join_graph import JoinGraph
 from spillway.compute.tree import Input, Segment
+from spillway.compute.unit_costs import COLUMNAR
 
 COLUMNS, STATEMENTS, SPARK = "columns", "statements", "spark"
 STATISTICS_SHARE, LEAST_STATISTICS_SECONDS = 0.05, 0.1
@@ -58,10 +59,14 @@ def as_written(graph: JoinGraph) -> Segment:
 
 
 def spark_seconds(statements: CostModel, tree: Segment | None = None) -> float:
-    """What Spark is expected to take for a tree, or for its own plan; `statements` has the costs of its
-    joins."""
-    graph = statements.graph
-    return statements.seconds(tree or as_written(graph)) + RELATION_SECONDS * graph.size
+    """What Spark is expected to take for a tree, or for its own plan, by the costs of its joins.
+
+    Making the rows of the result is counted as where tasks join columns: it is left out of the costs of
+    trees, because it is the same for all of them."""
+    graph, cardinality = statements.graph, statements.cardinality
+    result = cardinality.rows(graph.everything) * cardinality.row_bytes(graph.everything)
+    joining = statements.seconds(tree or as_written(graph))
+    return joining + RELATION_SECONDS * graph.size + result * COLUMNAR.keep
 
 
 def joined_on_several_keys(graph: JoinGraph) -> tuple[str, str] | None:

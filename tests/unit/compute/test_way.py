@@ -8,6 +8,8 @@ from spillway.compute.cost import MOST_ROUNDS, CostModel, Machine
 from spillway.compute.fuse import resident_bytes
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
 from spillway.compute.tree import Segment
+from spillway.compute.trees.choose import choose
+from spillway.compute.unit_costs import COLUMNAR
 from spillway.compute.way import (
     COLUMNS,
     SPARK,
@@ -95,6 +97,17 @@ def test_partitions_keep_the_limit_or_their_size_says_that_they_cannot(
         assert held <= limit * 1.001
     assert resident_bytes(model, tree) == held
     assert spark_seconds(model) > 0
+
+
+def test_a_large_result_costs_the_same_whoever_joins() -> None:
+    """Columns must not lose to Spark only because their estimate has the result in it."""
+    graph = chain([2e4] * 8, share=6.2e-5)
+    spark = spark_seconds(CostModel(graph))
+    columns = CostModel(graph, None, Machine(by_columns=True, replicate_bytes=float("inf")))
+    result = columns.cardinality.rows(graph.everything) * columns.cardinality.row_bytes(graph.everything)
+    assert result * COLUMNAR.keep > 0.5
+    assert spark > result * COLUMNAR.keep
+    assert decide({COLUMNS: choose(columns).seconds}, spark, {}).way == COLUMNS
 
 
 def test_a_small_limit_cannot_hold_the_pages_of_one_table() -> None:
