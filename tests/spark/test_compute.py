@@ -227,7 +227,7 @@ def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
             threading.Timer(0.1, holder[0].cancel).start()
 
     sources = frames(spark, tables_of(query))
-    sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 10L)"))
+    sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 25L)"))
     config = ComputeConfig(way="tree", sample=0.01)
     holder.append(Computation(spark, query.sql, sources, config, listener=cancel))
     with pytest.raises(ComputeError, match="cancelled"):
