@@ -24,6 +24,7 @@ from spillway.errors import ComputeError, SinkError, SourceError
 from spillway.job import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.execution import SegmentEvent
+from spillway.spark.compute.view_writer import ViewWriter
 from spillway.workload.multi_join import MultiJoin, generate_query
 
 SMALL = {"rows": (20, 400), "result_rows": (200, 2_000)}
@@ -218,7 +219,7 @@ def test_bad_sources_are_refused(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Every row of one relation sleeps, so that the last segment cannot be over before it is cancelled."""
+    """Every row of one relation sleeps, so that the last segment runs when it is cancelled."""
     query = generate_query(3, 2, rows=(100, 150), result_rows=(100, 1_000))
     holder: list[Computation] = []
 
@@ -232,4 +233,23 @@ def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     holder.append(Computation(spark, query.sql, sources, config, listener=cancel))
     with pytest.raises(ComputeError, match="cancelled"):
         holder[0].run(SinkSpec("parquet", str(tmp_path / "out")))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("way", "sink"), [("tree", "parquet"), ("spark", "delta"), ("tree", "count")])
+def test_cancel_withdraws_a_complete_result(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, sink: str
+) -> None:
+    """The jobs are over when the run is cancelled; what they wrote does not come to light."""
+    query = generate_query(3, 2, rows=(100, 150), result_rows=(100, 1_000))
+    made = Computation(spark, query.sql, frames(spark, tables_of(query)), ComputeConfig(way=way, sample=0.01))
+    check = ViewWriter.check_wanted
+
+    def cancelled(writer: ViewWriter) -> None:
+        made.cancel()
+        check(writer)
+
+    monkeypatch.setattr(ViewWriter, "check_wanted", cancelled)
+    with pytest.raises(ComputeError, match="cancelled"):
+        made.run(SinkSpec(sink, None if sink == "count" else str(tmp_path / "out")))
     assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from pyspark import SparkContext
 
 from spillway.errors import ComputeError
 
+CANCELLED = "the computation was cancelled; nothing was written"
 CANCEL_SECONDS, LOOK_SECONDS = 0.05, 1.0
 
 
@@ -28,7 +29,7 @@ class Cancellation:
 
     def check(self) -> None:
         if self.is_cancelled:
-            raise ComputeError("the computation was cancelled; nothing was written")
+            raise ComputeError(CANCELLED)
 
     @contextmanager
     def watched(self, look: Callable[[], None] | None = None) -> Iterator[None]:

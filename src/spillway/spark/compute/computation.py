@@ -33,9 +33,10 @@ from spillway.compute.way import (
     spark_seconds,
 )
 from spillway.compute_job import SPARK_PLAN, TREE, ComputeConfig, check_sink
-from spillway.errors import BudgetError, SourceError
+from spillway.errors import BudgetError, ComputeError, SourceError
 from spillway.job import SinkSpec, SourceSpec
 from spillway.model.byte_size import parse_bytes
+from spillway.spark.compute.cancellation import CANCELLED
 from spillway.spark.compute.columnar_run import can_join_columns, is_small, plain_files
 from spillway.spark.compute.execution import Execution, Listener, SegmentOutcome
 from spillway.spark.compute.own_plan import OwnPlan
@@ -78,6 +79,7 @@ class Computation:
         self._spark, self._units, self._listener = spark, units, listener
         self.config = config or ComputeConfig()
         self._running: Execution | OwnPlan | None = None
+        self._is_cancelled = False
         query = view if isinstance(view, View) else View.sql(view)
         opened = {
             name: open_stored_source(spark, one) if isinstance(one, SourceSpec) else one
@@ -251,10 +253,11 @@ class Computation:
     def run(self, sink: SinkSpec) -> dict[str, Any]:
         """Compute the view into `sink`; the summary has estimated and measured rows of every join."""
         check_sink(sink)
-        writer = ViewWriter(sink)
+        writer = ViewWriter(sink, self._check_wanted)
         began = time.perf_counter()
         if self.decision.way == SPARK:
             self._running = OwnPlan(self._spark, self.view, self.sources)
+            self._check_wanted()
             self._running.run(writer)
             outcomes: list[SegmentOutcome] = []
         else:
@@ -293,6 +296,7 @@ class Computation:
                 self.files if self.decision.way == COLUMNS else None,
                 self._column_limit,
             )
+            self._check_wanted()
             try:
                 execution.run(self.plan.tree, writer)
             except BudgetError as error:
@@ -316,8 +320,13 @@ class Computation:
 
     def cancel(self) -> None:
         """Stop a run from another thread; it ends with an error, and nothing is written."""
+        self._is_cancelled = True
         if self._running is not None:
             self._running.cancel()
+
+    def _check_wanted(self) -> None:
+        if self._is_cancelled:
+            raise ComputeError(CANCELLED)
 
 
 def _plain_path(one: SourceSpec) -> str | None:

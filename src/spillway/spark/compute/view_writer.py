@@ -8,7 +8,7 @@ paths; replacing a Parquet directory (`mode = "overwrite"`) leaves a moment in w
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,10 +29,12 @@ QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
 
 
 class ViewWriter:
-    """One result for one sink; made before the computation, so that a bad target costs nothing."""
+    """One result for one sink; made before the computation, so that a bad target costs nothing.
 
-    def __init__(self, sink: SinkSpec) -> None:
-        self._format = sink.format
+    `check` is called when the result is complete and not yet to be seen; it raises to withdraw it."""
+
+    def __init__(self, sink: SinkSpec, check: Callable[[], None] = lambda: None) -> None:
+        self._format, self._check = sink.format, check
         self._overwrite = sink.options.get("mode") == "overwrite"
         self.rows = 0
         self._path: Path | None = None
@@ -41,17 +43,21 @@ class ViewWriter:
             if "://" in sink.path:
                 raise SinkError(f"sink {sink.path}: a computed view goes to a local path")
             self._path = Path(sink.path)
-            self._check(self._path)
+            self._check_target(self._path)
 
     def __call__(self, frame: DataFrame) -> None:
         if self._path is None:
             self.rows = frame.count()
+            self.check_wanted()
         elif self._format == "delta":
             self._write_delta(frame, self._path)
         else:
             self._write_parquet(frame, self._path)
 
-    def _check(self, path: Path) -> None:
+    def check_wanted(self) -> None:
+        self._check()
+
+    def _check_target(self, path: Path) -> None:
         if path.exists() and not path.is_dir():
             raise SinkError(f"sink {path} is a file; give a directory")
         if path.exists() and any(path.iterdir()) and not self._overwrite:
@@ -68,6 +74,7 @@ class ViewWriter:
     def _write_parquet(self, frame: DataFrame, path: Path) -> None:
         with _unfinished(path.parent, path.name) as made:
             frame.write.parquet(str(made))
+            self.check_wanted()
             self.rows = sum(pq.read_metadata(file).num_rows for file in sorted(made.glob("*.parquet")))
             try:
                 if path.exists():
@@ -79,6 +86,7 @@ class ViewWriter:
     def _write_delta(self, frame: DataFrame, path: Path) -> None:
         with _unfinished(path, "files") as made:
             frame.write.parquet(str(made))
+            self.check_wanted()
             written = sorted(made.glob("*.parquet"))
             names = [f"part-{uuid.uuid4().hex}-{number:05d}.parquet" for number in range(len(written))]
             actions = []
