@@ -29,7 +29,7 @@ settings.register_profile(
     "mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False
 )
 settings.register_profile("deep", settings.get_profile("local"), max_examples=2_000)
-settings.register_profile("histories", settings.get_profile("local"), max_examples=100, database=None)
+settings.register_profile("histories", settings.get_profile("local"), max_examples=40, database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
 
 

@@ -44,13 +44,15 @@ class LocalCluster:
     batch_rows: int | None = None
     """Cut the input into batches of so many rows, as Spark does; None: one batch."""
     lost_steps: int = 0
-    """Of a tree: so many steps of an attempt that is lost with its workers, before the one that counts."""
+    """So many steps of an attempt that is lost with its workers, before the one that counts."""
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         if isinstance(self.operator, TreeOperator):
             for _ in zip(range(self.lost_steps), self._steps(self.operator, orders, {}), strict=False):
                 pass
             return self._tree(self.operator, orders)
+        for one in orders[: self.lost_steps]:
+            run_step(one, self.operator, _place(), self._batches(one))
         return [run_step(one, self.operator, _place(), self._batches(one)) for one in orders]
 
     def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
