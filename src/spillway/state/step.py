@@ -95,11 +95,14 @@ class _JoinStep(Attempt[JoinOperator]):
         if orders.clean:
             return self._clean(busy)
         self._open()
+        # State that takes more than its share, after a turn of large groups, leaves less for all else.
+        taken = self._image_bytes() + self._open_bytes()
+        self.production.limits = limits = orders.limits.beside(max(orders.limits.state_bytes, taken))
         queue = self._finish_row(orders.pending)
         held = self._held()
         intake = Intake(
             self.operator,
-            orders.limits,
+            limits,
             self.storage,
             queue,
             batches,
