@@ -47,6 +47,9 @@ class OrderMaker:
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))
+            incoming = change.incoming.get(processor, ())
+            # A receiver frees what has left memory at the sender, but not what it is still to get.
+            kept = ~union(run.live for run in incoming) if incoming else groups
             lasting = [_reduced(run, manifest) for run in mine if run.name not in expired]
             orders.append(
                 Orders(
@@ -62,7 +65,7 @@ class OrderMaker:
                     staging=self.staging,
                     run_compression=self.config.run_compression,
                     result_compression=self.config.result_compression,
-                    free=(change.leaving | free) & groups | change.moved_from(processor),
+                    free=(change.leaving | free) & kept | change.moved_from(processor),
                     cleanup=shares[processor],
                     clean=batches is not None,
                     expired=expired,
@@ -71,7 +74,7 @@ class OrderMaker:
                     suspended=suspended & groups,
                     held=narrowed(manifest.pending.get(processor, ()), suspended),
                     ending=ending,
-                    incoming=change.incoming.get(processor, ()),
+                    incoming=incoming,
                     row_seconds=self.config.emulation.seconds_per_row(processor),
                     cleaned=cleaned,
                 )

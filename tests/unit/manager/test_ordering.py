@@ -1,0 +1,32 @@
+"""Which orders processors get."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from spillway.manager.change import Change
+from spillway.manager.engine_config import EngineConfig
+from spillway.manager.ordering import OrderMaker
+from spillway.state.expiry import Expiry
+from spillway.state.manifest import Manifest
+from spillway.state.operator import JoinOperator, WireInput
+from spillway.state.run import Run
+
+
+def test_a_receiver_frees_what_is_cleaned_up_while_it_is_loaded(tmp_path: Path) -> None:
+    """Groups 0 and 1 go from processor 0 to 1, which has them already; then group 0 is cleaned up."""
+    run = Run("r", 0, (1, 0), 1, 20, 2000, 0, live=0b110)
+    manifest = Manifest(5, 0, (0, 0, 0, 1), {"r": run})
+    moving = Run("r", 0, (1, 0), 1, 20, 2000, 0, live=0b010)
+    change = Change(placement=manifest.placement, processors=2, incoming={1: (moving,)})
+    config = EngineConfig(groups=4, processors=2, tier=str(tmp_path))
+    inputs = tuple(WireInput(name, (), ()) for name in ("a", "b"))
+    join = JoinOperator(inputs, (), None, ((), ()), 4, pa.schema([]))
+    maker = OrderMaker(config, join, str(tmp_path), None, 1)
+    expiry = Expiry((), None)
+    first, second = maker.orders(manifest, change, expiry, None, free=0b0011, ending=False)
+    assert (first.free, second.free) == (0b0011, 0b0001)
+    first, second = maker.orders(
+        manifest, Change(placement=manifest.placement, processors=2), expiry, None, free=0b0011, ending=False
+    )
+    assert (first.free, second.free) == (0b0011, 0)
