@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.state.group import flags, group_of
-from spillway.state.probe import MAX_RESULTS_OF_ROW, chunk, probe, verify
+from spillway.state.probe import MAX_RESULTS_OF_ROW, Gathering, chunk, probe, verify
 from spillway.state.reference import join
 from spillway.state.segment import Segment, merge, sorted_segment
 
@@ -37,6 +37,7 @@ def probes(draw: st.DrawFn) -> dict[str, Any]:
         "segments": [draw(segments) for _ in range(inputs)],
         "buckets": draw(st.sampled_from([1, 3, 1000])),
         "step": draw(st.integers(1, 9)),
+        "gathering": Gathering(draw(st.sampled_from([0, 3, 1 << 20]))),
     }
 
 
@@ -60,13 +61,15 @@ def expand(case: dict[str, Any], state: list[list[Segment]]) -> list[tuple[int, 
     """All results in the order of the probe, taken in small intervals."""
     driver = rows_of(case["driver"], 0, case["buckets"])
     keys = ((1,),) * len(state)
-    found = probe(driver, case["driving"], state, GROUPS, keys)
+    found = probe(driver, case["driving"], state, GROUPS, keys, case["gathering"])
     results: list[tuple[int, ...]] = []
     for low in range(0, found.total, case["step"]):
         piece = chunk(found, low, min(found.total, low + case["step"]))
         assert piece.rows == min(found.total, low + case["step"]) - low
         if found.collisions:
             piece = verify(piece, keys)
+        if not piece.rows:
+            continue
         columns = [piece.column(number, 0).to_pylist() for number in range(len(state))]
         results += list(zip(*columns, strict=True))
     return results
@@ -79,6 +82,38 @@ def test_results_are_those_of_the_definition(case: dict[str, Any]) -> None:
     rows[case["driving"]] = driver.columns.to_pylist()
     wanted = Counter(tuple(row["id"] for row in one) for one in join(rows, lambda _, row: row["k"]))
     assert Counter(expand(case, state)) == wanted
+
+
+@given(probes())
+def test_a_position_says_which_rows_are_done_and_how_much_of_the_next(case: dict[str, Any]) -> None:
+    state, _ = state_of(case)
+    driver = rows_of(case["driver"], 0, case["buckets"])
+    found = probe(driver, case["driving"], state, GROUPS, ((),) * len(state), case["gathering"])
+    of_row = np.zeros(driver.rows, dtype=np.int64)
+    of_row[found.rows] = np.diff(found.ends, prepend=0)
+    for results in range(found.total):
+        done, emitted = found.position(results)
+        assert of_row[:done].sum() + emitted == results
+        assert emitted < of_row[done]
+    assert found.position(found.total) == (driver.rows, 0)
+
+
+def test_a_condition_that_is_null_does_not_hold() -> None:
+    found = probe(rows_of([1, 1, 1], 0, 1000), 0, [[], [rows_of([1], 10, 1000)]], GROUPS, ((), ()))
+    kept = chunk(found, 0, 3).filter(pa.array([None, True, False]))
+    assert kept.column(0, 0).to_pylist() == [1]
+
+
+def test_matches_are_copied_where_rows_and_bytes_of_an_input_allow_it() -> None:
+    state = [[], [rows_of([1, 1], 10, 1000), rows_of([1], 20, 1000)]]
+    sizes = (np.zeros(0), np.array([10.0, 100.0]))
+    for gathering, is_copied in (
+        (Gathering(3), True),
+        (Gathering(2), False),
+        (Gathering(3, 120, sizes), True),
+        (Gathering(3, 119, sizes), False),
+    ):
+        assert probe(rows_of([1], 0, 1000), 0, state, GROUPS, ((), ()), gathering).is_copied == is_copied
 
 
 @given(probes())
