@@ -141,15 +141,16 @@ def test_the_inputs_share_the_memory_for_matches() -> None:
 
 
 def test_blocks_shrink_where_matches_cannot_be_copied_and_grow_again() -> None:
-    """Sixteen rows of one key meet a thousand; the rows after them have one match each."""
-    driver = rows_of([*([1] * 64), *range(2, 2_002)])
+    """Rows of one key meet a thousand, too many to copy; the rows after them have one match each."""
     others = [[], [rows_of([*([1] * 1_000), *range(2, 2_002)])]]
-    made, collector = production(2, Limits(block_rows=64, gather_rows=900))
+    made, collector = production(2, Limits(block_rows=400, gather_rows=900))
     seen: list[int] = []
     made.sample = lambda: seen.append(made._block_rows)
-    assert made.rows(0, driver, others, 0) == (driver.rows, 0)
-    assert len(collector.results()) == 64 * 1_000 + 2_000
-    assert LEAST_ROWS in seen and seen[-1] == 64
+    assert made.rows(0, rows_of([1] * 400), others, 0) == (400, 0)
+    assert list(dict.fromkeys(seen))[:4] == [400, 100, 25, LEAST_ROWS]
+    assert made.rows(0, rows_of(range(2, 2_002)), others, 0) == (2_000, 0)
+    assert seen[-1] == 400
+    assert len(collector.results()) == 400 * 1_000 + 2_000
 
 
 def test_a_residual_uses_columns_that_results_do_not() -> None:
