@@ -27,7 +27,7 @@ from spillway.manager.controller import Controller
 from spillway.manager.journal import Journal
 from spillway.manager.ordering import OrderMaker
 from spillway.model.group_set import group_set, members, placed_on
-from spillway.spark.run_ahead import SPARK_DIRECTORY
+from spillway.spark.log_store import SPARK_DIRECTORY
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.state.manifest import Manifest
 from spillway.state.manifest_log import ManifestLog

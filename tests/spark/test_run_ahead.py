@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SpillwayError
-from spillway.spark.run_ahead import SPARK_DIRECTORY, RunAhead, can_run_again, rewind
+from spillway.spark.log_store import SPARK_DIRECTORY
+from spillway.spark.run_ahead import RunAhead, can_run_again, rewind
 from spillway.state.storage import Storage
 
 if TYPE_CHECKING:

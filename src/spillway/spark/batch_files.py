@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from spillway.errors import CheckpointError
-from spillway.spark.run_ahead import SPARK_DIRECTORY
+from spillway.spark.log_store import SPARK_DIRECTORY
 from spillway.state.storage import Storage
 
 VERSION = "v1"

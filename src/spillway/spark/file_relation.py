@@ -12,12 +12,11 @@ from sqlglot import exp
 
 from spillway.job import SourceSpec
 from spillway.plan.join_plan import InputPlan
-from spillway.spark.run_ahead import elements
+from spillway.spark.scala import elements
+from spillway.spark.sources import SourceLike
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
-
-    from spillway.spark.view_session import SourceLike
 
 RENAMES_NOTHING = frozenset({"EventTimeWatermark", "SubqueryAlias", "View"})
 """Operators over a relation under which its columns keep their names."""
@@ -43,7 +42,7 @@ class FileRelation:
 
 
 def file_relations(
-    inputs: Sequence[InputPlan], frames: Mapping[str, DataFrame], given: Mapping[str, "SourceLike"]
+    inputs: Sequence[InputPlan], frames: Mapping[str, DataFrame], given: Mapping[str, SourceLike]
 ) -> list[FileRelation]:
     """The file relations of a stream that is the union of these inputs."""
     leaves: list[JavaObject] = []
@@ -77,7 +76,7 @@ def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaOb
 
 
 def _relation(
-    leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: "SourceLike"
+    leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: SourceLike
 ) -> FileRelation:
     """Where columns are renamed nobody knows which of them are keys: then all are required."""
     source = leaf.dataSource()
@@ -96,11 +95,11 @@ def _relation(
     )
 
 
-def _has_schema(given: "SourceLike") -> bool:
+def _has_schema(given: SourceLike) -> bool:
     return isinstance(given, DataFrame) or given.schema is not None
 
 
-def _not_null(given: "SourceLike") -> frozenset[str]:
+def _not_null(given: SourceLike) -> frozenset[str]:
     """Columns that the job says are never null; Spark itself forgets that of a stream of files."""
     if not isinstance(given, SourceSpec) or given.schema is None:
         return frozenset()

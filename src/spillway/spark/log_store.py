@@ -8,8 +8,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spillway.errors import CheckpointError
-from spillway.spark.run_ahead import SPARK_DIRECTORY
 from spillway.state.storage import Storage
+
+SPARK_DIRECTORY = "spark"
+"""Spark's own checkpoint, below that of the query."""
 
 
 def log_address(checkpoint: str) -> str:

@@ -11,10 +11,12 @@ Invariant: the manifest alone says what was taken in. Spark's own log may be one
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
+from spillway.spark.log_store import SPARK_DIRECTORY
+from spillway.spark.scala import elements
 from spillway.spark.sources import FILE_FORMATS
 from spillway.spark.workload_source import WorkloadSource
 from spillway.state.storage import Storage
@@ -22,8 +24,6 @@ from spillway.state.storage import Storage
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
-SPARK_DIRECTORY = "spark"
-"""Spark's own checkpoint, below that of the query."""
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
 LEAST_RETAINED = 3
 """A batch that is run again needs its own offsets and those before; a later one may be planned already."""
@@ -88,11 +88,6 @@ def _cleans(options: "JavaObject") -> bool:
     """Whether a file source removes the files of batches that are done."""
     found = {pair._1().lower(): pair._2().lower() for pair in elements(options)}
     return bool(found.get(CLEAN_SOURCE, "off") != "off")
-
-
-def elements(sequence: "JavaObject") -> list[Any]:
-    """The elements of a Scala sequence."""
-    return [sequence.apply(number) for number in range(sequence.size())]
 
 
 def rewind(storage: Storage, batch_id: int) -> None:

@@ -17,6 +17,7 @@ from spillway.spark.text_options import text_options
 from spillway.spark.workload_source import WorkloadSource
 from spillway.workload.options import parse_options
 
+SourceLike = DataFrame | SourceSpec
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of a watermark."""

@@ -50,7 +50,7 @@ from spillway.spark.session_executors import count_executors
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sinks.committer import SinkCommitter
 from spillway.spark.source_check import SourceCheck
-from spillway.spark.sources import columns_of, open_source
+from spillway.spark.sources import SourceLike, columns_of, open_source
 from spillway.spark.text_options import check_mode
 from spillway.spark.wire import Wire, bind
 from spillway.state.new_directories import NewDirectories
@@ -60,7 +60,6 @@ from spillway.state.storage import Storage
 from spillway.state.tree_operator import TreeOperator
 from spillway.view import View
 
-SourceLike = DataFrame | SourceSpec
 UserFunction = Callable[[DataFrame, int], None]
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from spillway.model.group_set import GroupSet
 from spillway.model.statistic import Statistic, kept_range_us, kept_rows
 from spillway.model.window import Window
-from spillway.plan.expression import Expression
+from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.expiry import NEVER
 from spillway.state.operator import WireInput
 
@@ -35,6 +35,10 @@ class AggregateOperator:
         """Event time, and how far later rows look back; by number of rows they may look back at any time."""
         range_us = None if self.kept_rows else kept_range_us(self.statistics)
         return (Window(self.time, range_us, self.lateness_us),)
+
+    @property
+    def lineage(self) -> tuple[tuple[int, ColumnRef], ...]:
+        return ()
 
     @property
     def waiting_time(self) -> int | None:

@@ -16,17 +16,16 @@ import numpy as np
 
 from spillway.model.group_set import GroupSet
 from spillway.plan.expression import ColumnRef
-from spillway.state.exchange import ExchangeWriter, Outlet
 from spillway.state.expiry import Expiry
 from spillway.state.group import Int64Array, cut, present
 from spillway.state.intake import Held, Intake
 from spillway.state.lineage import LineageCounter
 from spillway.state.memory_tier import MemoryTier, sibling_bytes
 from spillway.state.meter import Meter
-from spillway.state.operator import JoinOperator, Operator
+from spillway.state.operator import Operator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import PendingWriter
-from spillway.state.results import ResultWriter, Writer
+from spillway.state.results import Outlet, ResultWriter, Writer
 from spillway.state.run import EventTimes, Position, Run, in_order, write_run
 from spillway.state.segment import Segment, merge
 from spillway.state.storage import Storage
@@ -101,8 +100,7 @@ class Attempt(Generic[OperatorT]):
     def _results(self) -> Writer:
         orders, operator = self.orders, self.operator
         if self.outlet is not None:
-            assert isinstance(operator, JoinOperator)
-            return ExchangeWriter(operator, self.outlet, self._name("out"))
+            return self.outlet.writer(operator, self._name("out"))
         counters = self._lineage_counters()
         return ResultWriter(
             operator,
@@ -117,8 +115,8 @@ class Attempt(Generic[OperatorT]):
     def _lineage_counters(self) -> dict[int, LineageCounter]:
         """One for each join below."""
         operator, one_in = self.operator, self.orders.limits.lineage_one_in
-        lineage = operator.lineage if isinstance(operator, JoinOperator) else ()
-        return {join: LineageCounter(operator.groups, one_in, self.orders.sequence) for join, _ in lineage}
+        sequence = self.orders.sequence
+        return {join: LineageCounter(operator.groups, one_in, sequence) for join, _ in operator.lineage}
 
     def _changes(self, busy: float, files: tuple[tuple[str, int, int], ...], intake: Intake) -> Report:
         """The report of an epoch that took in input."""
@@ -349,8 +347,7 @@ def nonzero(counts: np.typing.NDArray[np.int64]) -> dict[int, int]:
 
 def lineage_of(operator: Operator, number: int) -> list[tuple[int, ColumnRef]]:
     """The joins below an input, and its columns with their groups."""
-    lineage = operator.lineage if isinstance(operator, JoinOperator) else ()
-    return [(join, ref) for join, ref in lineage if ref.input == number]
+    return [(join, ref) for join, ref in operator.lineage if ref.input == number]
 
 
 class Clock:

@@ -64,6 +64,9 @@ class Outlet:
     sent: dict[int, str] = field(default_factory=dict)
     """Filled when the join is done: the file for each processor that gets rows."""
 
+    def writer(self, operator: JoinOperator, stem: str) -> "ExchangeWriter":
+        return ExchangeWriter(operator, self, stem)
+
 
 class ParcelWriter:
     """One file of rows for one join on one processor, opened with its first rows."""

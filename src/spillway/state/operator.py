@@ -42,6 +42,10 @@ class Operator(Protocol):
     def windows(self) -> tuple[Window, ...]: ...
 
     @property
+    def lineage(self) -> tuple[tuple[int, ColumnRef], ...]:
+        """Operators upstream, and the column with the group that a row came through."""
+
+    @property
     def waiting_time(self) -> int | None:
         """The column by whose time a row waits until the watermark has passed it; None: no row does."""
 

@@ -46,6 +46,12 @@ class Writer(Protocol):
     def close(self) -> Written: ...
 
 
+class Outlet(Protocol):
+    """Makes the writer of results that are input of another operator."""
+
+    def writer(self, operator: Any, stem: str) -> Writer: ...
+
+
 class ResultWriter:
     def __init__(
         self,
@@ -73,7 +79,7 @@ class ResultWriter:
         self._written: list[tuple[str, int, int]] = []
         self.rows = 0
         self.group_results: Int64Array = np.zeros(operator.groups, dtype=np.int64)
-        self._lineage = operator.lineage if isinstance(operator, JoinOperator) else ()
+        self._lineage = operator.lineage
         self.lineage_results: dict[int, Int64Array] = {
             join: np.zeros(operator.groups, dtype=np.int64) for join, _ in self._lineage
         }

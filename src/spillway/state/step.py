@@ -17,13 +17,13 @@ from spillway.state.aggregate_step import AggregateStep
 from spillway.state.allocator import bound_allocator, give_back
 from spillway.state.attempt import Attempt, Clock, Place
 from spillway.state.cleanup import CleanupStep
-from spillway.state.exchange import Outlet
 from spillway.state.intake import Deltas, Intake
 from spillway.state.meter import Allocated
 from spillway.state.operator import JoinOperator
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.pending import Pending, read_pending
 from spillway.state.production import Production
+from spillway.state.results import Outlet
 from spillway.state.segment import Segment, merge
 from spillway.state.tree_operator import TreeOperator
 
@@ -55,7 +55,7 @@ def run_step(
     if isinstance(operator, AggregateOperator):
         report = AggregateStep(orders, operator, place).run(batches)
     else:
-        report = _JoinStep(orders, operator, place, outlet).run(batches)
+        report = JoinStep(orders, operator, place, outlet).run(batches)
     report = _without(report, allocated() - before)
     if round_bytes < NO_BOUND:
         give_back()
@@ -81,7 +81,7 @@ def _served(report: Report, row_seconds: float, started: float) -> Report:
 
 
 @dataclass(slots=True)
-class _JoinStep(Attempt[JoinOperator]):
+class JoinStep(Attempt[JoinOperator]):
     finished: list[list[Segment]] = field(init=False)
     """Rows probed and not yet durable, per input."""
     production: Production = field(init=False)
