@@ -159,14 +159,6 @@ class RelocationManager:
             shortest = self.policy.parameters.minimum_collection_seconds
             self.collection_seconds = next_collection(self.collection_seconds, took, shortest)
 
-    def restarted(self, epoch: int, reason: str = "restart") -> tuple[Abandoned, ...]:
-        """An executor was lost or processors were added: what was loaded may be gone. Returns what ends."""
-        ended = tuple(Abandoned(one.number, one.groups, reason) for one in self.table)
-        self.table = ()
-        self._moving_since = None
-        self.started_epoch = epoch
-        return ended
-
     def _judge(self, suggestions: Suggestions, snapshot: PlacementSnapshot, *, manual: bool) -> Decision:
         busy = bool(self.table)
         accepted: list[MoveInProgress] = []

@@ -1,6 +1,5 @@
 """Opens the sources of a job as streaming DataFrames, and refuses what cannot work before anything runs."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -22,10 +21,6 @@ FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of a watermark."""
 SELF_DESCRIBING = ("parquet", "orc")
-
-
-def open_sources(spark: SparkSession, specs: Mapping[str, SourceSpec]) -> dict[str, DataFrame]:
-    return {name: open_source(spark, spec) for name, spec in specs.items()}
 
 
 def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None) -> DataFrame:

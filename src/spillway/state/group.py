@@ -14,7 +14,6 @@ from spillway.model.group_set import GroupSet
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-MAX_GROUPS = 1 << 16
 GROUP_SQL = "cast(shiftright((shiftright({hash}, 32) + 2147483648L) * {groups}L, 32) as int)"
 
 

@@ -95,8 +95,6 @@ def test_not_right_after_a_restart() -> None:
     (refusal,) = one.decide(SKEWED).refused
     assert refusal.reason == "only 3 epochs since the start; 5 are waited"
     assert one.decide(replace(SKEWED, epoch=52)).begun
-    (abandoned,) = one.restarted(60, "executor lost")
-    assert (abandoned.reason, one.table, one.started_epoch) == ("executor lost", (), 60)
 
 
 def fixed(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
@@ -147,7 +145,7 @@ def test_forced_spills_are_not_concurrent_with_relocation_and_counted() -> None:
     spill = ForcedSpill(0, 0b1, 10 * MB, "test")
     decision = one.request(Suggestions((Move(0b10, 0, 1, 0, "test"),), (spill,)), SKEWED)
     assert [refusal.reason for refusal in decision.refused] == ["a relocation is under way"]
-    one.restarted(0)
+    one = manager("none")
     assert one.request(Suggestions(spills=(spill, spill)), SKEWED) == Decision(
         spills=(spill,), refused=(Refusal(spill, "groups 0 are spilled already"),)
     )

@@ -8,10 +8,9 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillway.plan.evaluate import evaluate
+from spillway.plan.evaluate import evaluate, result_type
 from spillway.plan.expression import ColumnRef
 from spillway.plan.join_plan import JoinPlan
-from spillway.plan.output_types import output_types
 from spillway.plan.planner import plan_view
 from spillway.plan.schema import Column, parse_ddl
 from spillway.view import View
@@ -79,6 +78,6 @@ def carry_out(plan: JoinPlan, database: duckdb.DuckDBPyConnection) -> list[tuple
         table = table.filter(holds)
         columns = {ref: array.filter(holds) for ref, array in columns.items()}
     results = [evaluate(output.value, columns.__getitem__, table.num_rows) for output in plan.outputs]
-    types = output_types(plan, lambda ref: columns[ref].type)
-    assert [result.type for result in results] == list(types)
+    types = [result_type(output.value, lambda ref: columns[ref].type) for output in plan.outputs]
+    assert [result.type for result in results] == types
     return list(zip(*(result.to_pylist() for result in results), strict=True))

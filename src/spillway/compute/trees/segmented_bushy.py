@@ -31,16 +31,6 @@ def least_cost(model: CostModel, mask: int) -> float:
     return model.work(chain_of(model, mask)) + model.cardinality.rows(mask) * model.units.build
 
 
-def same_key(model: CostModel, mask: int) -> float:
-    """The number of keys in a group: fewest redirections."""
-    keys = {n for n, one in enumerate(model.graph.classes) if (one.mask & mask).bit_count() > 1}
-    return len(keys) + model.cardinality.rows(mask) * 1e-12
-
-
-def smallest_output(model: CostModel, mask: int) -> float:
-    return model.cardinality.rows(mask)
-
-
 def segmented_bushy(model: CostModel, best: Best = least_cost) -> Segment:
     """The tree with the number of groups that the heuristic gives."""
     return compose(model, group_size(model), best)

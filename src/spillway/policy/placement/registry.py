@@ -36,11 +36,6 @@ class PlacementPolicy:
     def __call__(self, snapshot: PlacementSnapshot) -> Suggestions:
         return self.function(snapshot, self.parameters)
 
-    @property
-    def in_rounds(self) -> bool:
-        """Whether it decides at the end of rounds of collecting, instead of whenever it is asked."""
-        return isinstance(self.parameters, RoundParameters)
-
 
 NO_PLACEMENT = "none"
 PLACEMENT_POLICIES: Mapping[

@@ -4,7 +4,6 @@ A database table is read once, in one statement with a quoted name, and handed t
 see `delta_table`. Known limit: PostgreSQL is not a source here yet.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -20,10 +19,6 @@ from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
 from spillway.spark.text_options import text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
-
-
-def open_stored_sources(spark: SparkSession, specs: Mapping[str, SourceSpec]) -> dict[str, DataFrame]:
-    return {name: open_stored_source(spark, spec) for name, spec in specs.items()}
 
 
 def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:

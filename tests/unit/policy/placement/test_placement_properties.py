@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from kit.outcome import after
 from spillway.model.group_set import members
 from spillway.policy.placement import (
     PLACEMENT_POLICIES,
@@ -18,7 +19,6 @@ from spillway.policy.placement import (
 )
 from spillway.policy.placement.active_disk import ActiveDiskParameters, spill_allowance
 from spillway.policy.placement.need import Progress
-from spillway.policy.placement.outcome import after
 from spillway.policy.placement.suggestion import Suggestions
 
 BY_RESIDENT = ("pairwise-memory", "lazy-disk", "active-disk", "diffusion")
