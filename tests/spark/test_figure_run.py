@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spillway import Session
-from spillway.figure.catalogue import experiment
+from spillway.figure.catalogue import find_experiment
 from spillway.figure.comparison import compare
 from spillway.figure.experiment import LEAST, MOST, PARTITIONS
 from spillway.manager.journal import FILE_NAME
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSession", tmp_path: Path) -> None:
     small = replace(
-        experiment("6.5", quick=True), rows=8_000, tuple_range=2_400, epochs=4, memory_bytes=8 << 20
+        find_experiment("6.5", quick=True), rows=8_000, tuple_range=2_400, epochs=4, memory_bytes=8 << 20
     )
     outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)
     figures = compare(small, outcomes, count_results(small.workload(), small.rows))
@@ -37,7 +37,7 @@ def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSessio
 
 
 def test_a_run_that_may_not_spill_ends_for_want_of_memory(spark: "SparkSession", tmp_path: Path) -> None:
-    chosen = experiment("5.10", quick=True)
+    chosen = find_experiment("5.10", quick=True)
     small = replace(chosen, rows=4_000, tuple_range=1_000, epochs=4, memory_bytes=6 << 20)
     small = replace(small, variants=(chosen.variants[0], chosen.variants[3]))
     outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)

@@ -19,8 +19,8 @@ from spillway.maintain.plan import MaintenancePlan
 from spillway.maintain.regression import Sample, fit
 from spillway.maintain.search.enumerate_steps import instances
 from spillway.maintain.search.grouping import grouping_paths
-from spillway.maintain.strategies.conditional import conditional
-from spillway.maintain.strategies.extended_batch import extended_batch
+from spillway.maintain.strategies.conditional import conditional_plan
+from spillway.maintain.strategies.extended_batch import extended_batch_plan
 from spillway.maintain.view_manager import RoundReport
 
 _VIEWS = {
@@ -54,14 +54,14 @@ def batch_plan(
         steps = instances(graph, model, node, sizes[node])
         found = pick(steps, key=lambda step: step.seconds)
         orders[node] = found.visited[1:]  # type: ignore[attr-defined]
-    return extended_batch(graph, sizes, orders)
+    return extended_batch_plan(graph, sizes, orders)
 
 
 def grouping_plans(bed: Bed, sizes: Sequence[int]) -> dict[str, MaintenancePlan]:
     """All grouping plans by their path."""
     graph = bed.definition.graph
     return {
-        "-".join(str(node + 1) for node in path): conditional(graph, sizes, path)
+        "-".join(str(node + 1) for node in path): conditional_plan(graph, sizes, path)
         for path in grouping_paths(graph)
     }
 
@@ -175,9 +175,9 @@ def _selected_plans(lab: Laboratory, names: Sequence[str], delay_seconds: float)
         for name in names:
             if name in _BATCH_PLANS:
                 orders = {_nodes(one)[0]: _nodes(one)[1:] for one in _BATCH_PLANS[name].split(",")}
-                plan = extended_batch(graph, sizes, orders)
+                plan = extended_batch_plan(graph, sizes, orders)
             else:
-                plan = conditional(graph, sizes, _nodes(_GROUPING_PLANS[name]))
+                plan = conditional_plan(graph, sizes, _nodes(_GROUPING_PLANS[name]))
             points[name] = bed.seconds(sizes, lambda _, plan=plan: plan, measure=measured)  # type: ignore[misc]
             lab.note(f"{name}: {points[name]:.3f} s")
     return {MEASURED: points}

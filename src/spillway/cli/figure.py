@@ -9,7 +9,7 @@ import typer
 from spillway.cli.output import print_json, say
 from spillway.compute_job import SPARK_DEFAULTS
 from spillway.cost_file import read_costs
-from spillway.figure.catalogue import FIGURES, experiment
+from spillway.figure.catalogue import FIGURES, find_experiment
 from spillway.figure.comparison import compare, lines
 from spillway.figure.compute_drawing import draw_compute_figure
 from spillway.figure.compute_experiment import COMPUTE_FIGURES, compute_experiment
@@ -46,7 +46,7 @@ def figure(
     if name in MAINTAIN_FIGURES:
         _maintain_figure(name, out, quick=quick, json=json)
         return
-    chosen = experiment(name, quick=quick)
+    chosen = find_experiment(name, quick=quick)
     from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
     from spillway.spark.view_session import Session
 

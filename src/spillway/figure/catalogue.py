@@ -15,7 +15,7 @@ FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS, *MAINTAIN_FIGURES)
 """The names of all figures: of join trees to compute, of runs (here), of trees, and of view maintenance."""
 
 
-def experiment(name: str, *, quick: bool = False) -> Experiment:
+def find_experiment(name: str, *, quick: bool = False) -> Experiment:
     if name not in EXPERIMENTS:
         raise JobError(f"there is no figure {name}; known are {', '.join(FIGURES)}")
     return _shortened(EXPERIMENTS[name]) if quick else EXPERIMENTS[name]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from spillway.compute.cost import CostModel
 from spillway.compute.tree import Segment
-from spillway.compute.trees.incremental import incremental
-from spillway.compute.trees.right_deep import right_deep
+from spillway.compute.trees.incremental import incremental_tree
+from spillway.compute.trees.right_deep import right_deep_tree
 from spillway.compute.trees.segmented_bushy import compose
 from spillway.compute.trees.segmented_right_deep import minimized_work
 from spillway.errors import JobError
@@ -56,7 +56,7 @@ def bushy(size: int, *, by_steps: bool = True) -> MakeTree:
 
 
 def _pair(size: int) -> tuple[Line, ...]:
-    return Line(RIGHT_DEEP, right_deep), Line(BUSHY, bushy(size))
+    return Line(RIGHT_DEEP, right_deep_tree), Line(BUSHY, bushy(size))
 
 
 def _seeds(count: int) -> tuple[int, ...]:
@@ -84,7 +84,7 @@ _EXPERIMENTS = (
         "Files per relation (there: data servers), right-deep",
         "relations",
         tuple(
-            Point(f"{count}", count, _seeds(3), (Line(f"{files} files", right_deep),), files)
+            Point(f"{count}", count, _seeds(3), (Line(f"{files} files", right_deep_tree),), files)
             for count in (8, 12, 16)
             for files in (1, 2, 4)
         ),
@@ -125,7 +125,7 @@ _EXPERIMENTS = (
                 f"{seed}",
                 32,
                 (seed,),
-                (Line("segmented right-deep", minimized_work), Line(BUSHY, incremental)),
+                (Line("segmented right-deep", minimized_work), Line(BUSHY, incremental_tree)),
             )
             for seed in range(10)
         ),

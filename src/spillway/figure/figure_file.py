@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spillway.errors import JobError
-from spillway.report.svg import svg
+from spillway.report.svg import draw_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def write_figure(name: str, draw: "Callable[[Axes], None]", directory: Path) -> Path:
     """Draw it and write it; returns where."""
     path = directory / f"figure-{name}.svg"
-    text = svg(f"figure-{name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))
+    text = draw_svg(f"figure-{name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spillway.errors import JobError
-from spillway.report.svg import COLOURS, svg
+from spillway.report.svg import COLOURS, draw_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def draw_tree(report: Mapping[str, Any], path: Path) -> None:
         for segment in report["segments"]:
             _draw_segment(axes, segment, places)
 
-    text = svg(
+    text = draw_svg(
         "join-tree",
         draw,
         size_inches=(max(5.0, width * _INCHES_PER_COLUMN), max(3.0, height * _INCHES_PER_ROW)),

@@ -11,9 +11,9 @@ from spillway.maintain.plan import MaintenancePlan
 from spillway.maintain.search.controlled import controlled_instance
 from spillway.maintain.search.grouping import best_grouping
 from spillway.maintain.strategies import plan_round
-from spillway.maintain.strategies.adjacent import adjacent
-from spillway.maintain.strategies.extended_batch import extended_batch
-from spillway.maintain.strategies.greedy import greedy
+from spillway.maintain.strategies.adjacent import adjacent_plan
+from spillway.maintain.strategies.extended_batch import extended_batch_plan
+from spillway.maintain.strategies.greedy import greedy_plan
 from spillway.maintain.view_manager import RECOMPUTE, Choose, RoundReport
 
 AUTO = "auto"
@@ -44,7 +44,11 @@ def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list
     found = [Candidate(grouping.strategy, grouping, estimate.seconds)]
     found += [
         Candidate(plan.strategy, plan, model.estimate(plan, sizes).seconds)
-        for plan in (extended_batch(graph, sizes, orders), adjacent(graph, sizes), greedy(graph, sizes))
+        for plan in (
+            extended_batch_plan(graph, sizes, orders),
+            adjacent_plan(graph, sizes),
+            greedy_plan(graph, sizes),
+        )
         if plan.products().issubset(sized)
     ]
     found.append(Candidate(RECOMPUTE, None, model.recompute_seconds))

@@ -27,7 +27,7 @@ from spillway.policy.placement import (
     Suggestions,
     placement_policy,
 )
-from spillway.policy.placement.spread import spread
+from spillway.policy.placement.spread import spread_groups
 from spillway.state.manifest import EpochRecord, Manifest
 from spillway.state.orders import Report
 from spillway.state.run import Run
@@ -167,7 +167,7 @@ class Controller:
         """Spread the groups evenly, as a user asks; the moves begin with the next epoch."""
         processors = manifest.processor_count
         snapshot = self._snapshot(manifest, processors)
-        return self._ask(spread(snapshot, range(processors), "on demand"), snapshot)
+        return self._ask(spread_groups(snapshot, range(processors), "on demand"), snapshot)
 
     def move(self, manifest: Manifest, groups: GroupSet, receiver: int) -> Decision:
         """Move groups to a processor, as a user asks."""
@@ -225,7 +225,7 @@ class Controller:
 
     def _resized(self, snapshot: PlacementSnapshot, wanted: int) -> Decision:
         """Moves after which only the first processors have groups; what has no room there goes to disk."""
-        decision = self.relocation.request(spread(snapshot, range(wanted), "resize"), snapshot)
+        decision = self.relocation.request(spread_groups(snapshot, range(wanted), "resize"), snapshot)
         if wanted == len(snapshot.processors):
             self._wanted_processors = None
         refused = [one.suggestion for one in decision.refused if isinstance(one.suggestion, Move)]

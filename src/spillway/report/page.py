@@ -7,7 +7,7 @@ from itertools import pairwise
 from spillway.report.epoch import Epoch
 from spillway.report.plots import plots
 from spillway.report.running_time import RunningTime
-from spillway.report.svg import svg
+from spillway.report.svg import draw_svg
 from spillway.report.totals import Totals
 
 EVENTS = 1_000
@@ -30,7 +30,7 @@ th:last-child, td:last-child { text-align: left; }
 def page(view: str, epochs: Sequence[Epoch], time: RunningTime, totals: Totals) -> str:
     figures = "".join(
         f'<section id="{plot.name}"><h2>{escape(plot.title)}</h2>'
-        f'<p class="note">{escape(plot.note)}</p>{svg(plot.name, plot.draw)}</section>\n'
+        f'<p class="note">{escape(plot.note)}</p>{draw_svg(plot.name, plot.draw)}</section>\n'
         for plot in plots(epochs, time)
     )
     return (

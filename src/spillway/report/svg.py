@@ -40,7 +40,7 @@ def figure(draw: Draw, *, size_inches: tuple[float, float] = (9.0, 3.2)) -> "Fig
     return made
 
 
-def svg(name: str, draw: Draw, *, size_inches: tuple[float, float] = (9.0, 3.2)) -> str:
+def draw_svg(name: str, draw: Draw, *, size_inches: tuple[float, float] = (9.0, 3.2)) -> str:
     """The `<svg>` element of a plot; the same numbers give the same text."""
     import matplotlib
 

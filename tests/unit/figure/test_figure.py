@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import JobError, StateError
-from spillway.figure.catalogue import experiment
+from spillway.figure.catalogue import find_experiment
 from spillway.figure.comparison import compare, lines
 from spillway.figure.drawing import draw_figure
 from spillway.figure.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant
@@ -23,7 +23,7 @@ MORE = Variant(MOST, "most-productive", 0.3)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_those_of_the_seeds(name: str) -> None:
-    chosen = experiment(name)
+    chosen = find_experiment(name)
     workload = chosen.workload()
     assert (workload.partitions, workload.tuple_range, chosen.groups) == (300, 30_000, 300)
     assert chosen.rows * ROW_SECONDS / 60 == pytest.approx(50)
@@ -35,7 +35,7 @@ def test_parameters_are_those_of_the_seeds(name: str) -> None:
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_state_is_several_times_its_memory(name: str, quick: bool) -> None:
-    chosen = experiment(name, quick=quick)
+    chosen = find_experiment(name, quick=quick)
     payload_bytes = 3 * chosen.rows * chosen.width_bytes
     assert payload_bytes > 3 * Budget(chosen.memory_bytes).state_bytes
     assert chosen.rows / chosen.tuple_range == pytest.approx(100_000 / 30_000)
@@ -45,7 +45,7 @@ def test_state_is_several_times_its_memory(name: str, quick: bool) -> None:
 
 def test_an_unknown_figure_is_refused() -> None:
     with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 3\.7, .*, 6\.3, 6\.4"):
-        experiment("7.1")
+        find_experiment("7.1")
 
 
 def epoch(sequence: int, *, results: int, cleanup: bool = False, spilled: int = 0) -> Epoch:
@@ -100,7 +100,7 @@ def test_an_outcome_is_read_from_the_journal() -> None:
 def test_ratios_are_less_over_more_productive() -> None:
     less = outcome(LESS, EPOCHS)
     more = replace(less, variant=MORE, runtime_results=20, cleanup_results=25, cleanup_seconds=4.0)
-    figures = compare(experiment("6.5"), [less, more], 45)
+    figures = compare(find_experiment("6.5"), [less, more], 45)
     assert figures["ratio_least_most"] == 1.75
     assert figures["cleanup_ratio"] == 0.25
     assert figures["runtime_results"] == {LEAST: 35, MOST: 20}
@@ -112,12 +112,12 @@ def test_ratios_are_less_over_more_productive() -> None:
 def test_runs_that_miss_a_result_are_refused() -> None:
     less = outcome(LESS, EPOCHS)
     with pytest.raises(StateError, match="gave 45 results, the workload has 46"):
-        compare(experiment("6.5"), [less], 46)
+        compare(find_experiment("6.5"), [less], 46)
 
 
 @pytest.mark.parametrize(("name", "axis"), [("6.3", "results (thousands)"), ("6.4", "memory (MB)")])
 def test_the_drawing_has_the_axes_and_every_line(tmp_path: Path, name: str, axis: str) -> None:
-    chosen = experiment(name)
+    chosen = find_experiment(name)
     base = outcome(LESS, EPOCHS)
     outcomes: list[Outcome] = [replace(base, variant=variant) for variant in chosen.variants]
     path = draw_figure(chosen, outcomes, tmp_path / "new")
@@ -129,16 +129,16 @@ def test_the_drawing_has_the_axes_and_every_line(tmp_path: Path, name: str, axis
 
 def test_clean_up_during_the_run_is_drawn_apart(tmp_path: Path) -> None:
     for name in ("6.3", "6.4"):
-        text = text_of(draw_figure(experiment(name), [outcome(LESS, EPOCHS)], tmp_path))
+        text = text_of(draw_figure(find_experiment(name), [outcome(LESS, EPOCHS)], tmp_path))
         assert f"{LEAST}, clean-up during the run" in text
     without = [one for one in EPOCHS if not one.is_cleanup]
-    path = draw_figure(experiment("6.3"), [outcome(LESS, without)], tmp_path)
+    path = draw_figure(find_experiment("6.3"), [outcome(LESS, without)], tmp_path)
     assert "clean-up" not in text_of(path)
 
 
 @pytest.mark.parametrize("name", ["5.9", "6.12", "6.13"])
 def test_what_something_costs_is_drawn_by_the_clock(tmp_path: Path, name: str) -> None:
-    chosen = experiment(name)
+    chosen = find_experiment(name)
     outcomes = [replace(outcome(LESS, EPOCHS), variant=variant) for variant in chosen.variants]
     text = text_of(draw_figure(chosen, outcomes, tmp_path))
     assert "seconds by the clock" in text
@@ -150,7 +150,7 @@ def test_what_something_costs_is_drawn_by_the_clock(tmp_path: Path, name: str) -
 
 
 def test_a_run_may_end_for_want_of_memory_where_nothing_is_spilled() -> None:
-    chosen = experiment("5.10")
+    chosen = find_experiment("5.10")
     assert {variant.spill for variant in chosen.variants} == {"none"}
     whole = outcome(chosen.variants[-1], EPOCHS)
     cut = outcome(chosen.variants[0], EPOCHS[:2])
@@ -166,14 +166,14 @@ def test_a_run_may_end_for_want_of_memory_where_nothing_is_spilled() -> None:
 
 def test_active_disk_is_shown_with_its_bound_and_without() -> None:
     for name in ("6.19", "6.20"):
-        lazy, active, unbounded = experiment(name).variants
+        lazy, active, unbounded = find_experiment(name).variants
         assert (lazy.adapt, active.adapt, unbounded.adapt) == ("lazy-disk", "active-disk", "active-disk")
         assert "query_bytes" not in active.policy
         assert unbounded.policy["query_bytes"] == 1 << 40
         base = outcome(LESS, EPOCHS)
         made = [replace(base, variant=one) for one in (lazy, active, unbounded)]
         made[2] = replace(made[2], runtime_results=30, cleanup_results=15)
-        figures = compare(experiment(name), made, 45)
+        figures = compare(find_experiment(name), made, 45)
         assert figures["ratio_runtime_results"] == 1.0
         assert figures["ratio_runtime_results_unbounded"] == 0.857
         assert "active-disk, no bound against lazy-disk: 0.857 times" in lines(figures)[-1]
@@ -182,4 +182,4 @@ def test_active_disk_is_shown_with_its_bound_and_without() -> None:
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JobError, match="cannot be written"):
-        draw_figure(experiment("6.3"), [outcome(LESS, EPOCHS)], tmp_path / "file" / "below")
+        draw_figure(find_experiment("6.3"), [outcome(LESS, EPOCHS)], tmp_path / "file" / "below")

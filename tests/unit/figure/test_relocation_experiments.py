@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spillway.config import RunConfig
-from spillway.figure.catalogue import EXPERIMENTS, experiment
+from spillway.figure.catalogue import EXPERIMENTS, find_experiment
 from spillway.figure.comparison import compare, lines
 from spillway.figure.experiment import PARTITIONS, Variant
 from spillway.figure.outcome import outcome
@@ -19,7 +19,7 @@ NAMES = tuple(one.name for one in RELOCATION_EXPERIMENTS)
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_variant_is_a_valid_run_of_a_valid_workload(name: str, quick: bool) -> None:
-    chosen = experiment(name, quick=quick)
+    chosen = find_experiment(name, quick=quick)
     assert chosen.workload().partitions == chosen.groups == PARTITIONS
     for one in chosen.variants:
         Budget(chosen.memory_bytes)
@@ -35,7 +35,7 @@ def test_every_variant_is_a_valid_run_of_a_valid_workload(name: str, quick: bool
 
 def test_figures_are_known_by_their_numbers() -> None:
     assert {"5.9", "5.10", "6.12", "6.13", "6.14", "6.15", "6.18", "6.19", "6.20"} <= set(EXPERIMENTS)
-    ends = [experiment("6.20").workload().classes[number] for number in (0, -1)]
+    ends = [find_experiment("6.20").workload().classes[number] for number in (0, -1)]
     assert [(one.join_ratio, one.tuple_range) for one in ends] == [(4, 15_000), (1, 45_000)]
 
 
@@ -79,7 +79,7 @@ def test_rows_to_clean_up_belong_to_the_processor_that_has_their_group_at_the_en
     )
     assert moved.cleanup_rows == (5, 6)
     assert moved.relocations == 1
-    figures = compare(experiment("6.18"), [still, moved], 10)
+    figures = compare(find_experiment("6.18"), [still, moved], 10)
     assert figures["ratio_runtime_results"] == 1.0
     assert figures["busiest_cleanup_rows_ratio"] == pytest.approx(6 / 11, abs=0.001)
     assert "busiest processor" in lines(figures)[-1]

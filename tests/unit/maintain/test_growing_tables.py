@@ -16,7 +16,7 @@ from spillway.maintain.maintain_job import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
 from spillway.maintain.plan import MaintenancePlan
 from spillway.maintain.regression import CostFunction
-from spillway.maintain.strategies.greedy import greedy
+from spillway.maintain.strategies.greedy import greedy_plan
 from spillway.maintain.view_manager import RECOMPUTE, RoundReport
 
 TABLES = "abcd"
@@ -89,12 +89,12 @@ def chain(cardinalities: Sequence[int]) -> tuple[ViewGraph, CostModel]:
 def test_greedy_needs_known_sizes_for_its_products() -> None:
     graph, unknown = chain((0, 0, 0, 0))
     sizes = (5, 5, 5, 5)
-    assert greedy(graph, sizes).products()
+    assert greedy_plan(graph, sizes).products()
     assert "greedy" not in {one.strategy for one in candidates(unknown, graph, sizes)}
     _, known = chain((3, 3, 3, 3))
     assert "greedy" in {one.strategy for one in candidates(known, graph, sizes)}
     pair, empty = chain((0, 0))
-    assert not greedy(pair, (5, 5)).products()
+    assert not greedy_plan(pair, (5, 5)).products()
     assert "greedy" in {one.strategy for one in candidates(empty, pair, (5, 5))}
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.strategies import plan_round
-from spillway.maintain.strategies.adjacent import adjacent
-from spillway.maintain.strategies.extended_batch import extended_batch
+from spillway.maintain.strategies.adjacent import adjacent_plan
+from spillway.maintain.strategies.extended_batch import extended_batch_plan
 
 SIZES = range(2, 11)
 
@@ -50,7 +50,7 @@ def test_chains(n: int) -> None:
 def test_adjacent_grouping_is_equation_10_1_and_groups_the_rest_too(n: int, size: int) -> None:
     size = min(size, n)
     whole, rest = divmod(n, size)
-    queries = len(adjacent(chain(n), [1] * n, size).queries)
+    queries = len(adjacent_plan(chain(n), [1] * n, size).queries)
     assert queries == whole * (size * (size - 1) + n - size) + (rest * (rest - 1) + n - rest if rest else 0)
     assert queries <= whole * (size * (size - 1) + n - size) + rest * (n - 1)
 
@@ -91,7 +91,7 @@ def test_only_changed_inputs_cost_queries(changed: int) -> None:
 
 def test_extended_batching_combines_all_edges_to_visited_inputs() -> None:
     triangle = graph(3, [(0, 1), (1, 2), (0, 2)])
-    last = extended_batch(triangle, [1, 0, 0]).queries[-1]
+    last = extended_batch_plan(triangle, [1, 0, 0]).queries[-1]
     assert last.input == 2
     assert last.parts[0].edges == (1, 2)
     only = plan_round("batch", triangle, [1, 0, 0]).queries[-1].parts[0]

@@ -17,7 +17,7 @@ from spillway.maintain.search.controlled import controlled_instance
 from spillway.maintain.search.enumerate_steps import best_instance, instances
 from spillway.maintain.search.grouping import best_grouping, grouping_paths
 from spillway.maintain.search.step import PartialStep
-from spillway.maintain.strategies.conditional import conditional
+from spillway.maintain.strategies.conditional import conditional_plan
 from spillway.maintain.view_manager import RoundReport
 
 NINE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (0, 4), (2, 6), (4, 8), (1, 5)]
@@ -106,7 +106,8 @@ def test_the_best_path_is_the_cheapest_of_all() -> None:
     costs = model(view, 3)
     _, estimate = best_grouping(view, costs, [50] * 5)
     every = [
-        costs.estimate(conditional(view, [50] * 5, path), [50] * 5).seconds for path in grouping_paths(view)
+        costs.estimate(conditional_plan(view, [50] * 5, path), [50] * 5).seconds
+        for path in grouping_paths(view)
     ]
     assert estimate.seconds == min(every)
     assert max(every) > min(every)
@@ -130,7 +131,7 @@ def test_rounds_correct_the_estimates() -> None:
     view = graph(3, list(pairwise(range(3))))
     costs = model(view)
     sizes = [100] * 3
-    plan = conditional(view, sizes)
+    plan = conditional_plan(view, sizes)
     before = costs.estimate(plan, sizes).seconds
     slower = costs
     for _ in range(20):  # every source takes five times as long as the samples said, and so do we
@@ -180,6 +181,6 @@ def test_the_network_makes_wide_answers_expensive() -> None:
     view = graph(3, list(pairwise(range(3))))
     near = model(view)
     far = CostModel(near.cardinalities, near.attributes, near.costs, near.fanouts, delay_seconds=0.005)
-    plan = conditional(view, [100] * 3)
+    plan = conditional_plan(view, [100] * 3)
     assert far.estimate(plan, [100] * 3).seconds > 2 * near.estimate(plan, [100] * 3).seconds
     assert CostModel.of_document(far.document()) == far

@@ -16,9 +16,9 @@ from spillway.compute.cost import CostModel
 from spillway.compute.tree import Segment
 from spillway.compute.trees.exhaustive import MOST_PAIRS, exhaustive
 from spillway.compute.trees.greedy import greedy
-from spillway.compute.trees.incremental import incremental
+from spillway.compute.trees.incremental import incremental_tree
 from spillway.compute.trees.left_deep import left_deep
-from spillway.compute.trees.right_deep import right_deep, right_deep_by_cost
+from spillway.compute.trees.right_deep import right_deep_by_cost, right_deep_tree
 from spillway.compute.trees.segmented_bushy import segmented_bushy, segmented_bushy_by_cost
 from spillway.compute.trees.segmented_right_deep import balanced_consideration, minimized_work
 from spillway.compute.trees.zigzag import cut, zigzag
@@ -36,14 +36,14 @@ Algorithm = Callable[[CostModel], Segment | None]
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
     {
         "left-deep": left_deep,
-        "right-deep": right_deep,
+        "right-deep": right_deep_tree,
         "right-deep-by-cost": right_deep_by_cost,
         "zigzag": zigzag,
         "segmented-right-deep": minimized_work,
         "segmented-right-deep-balanced": balanced_consideration,
         "segmented-bushy": segmented_bushy,
         "segmented-bushy-by-cost": segmented_bushy_by_cost,
-        "incremental": incremental,
+        "incremental": incremental_tree,
         "greedy": greedy,
         "exhaustive": exhaustive,
     }

@@ -15,7 +15,7 @@ GROUP_SIZE = 3
 """Relations per group, as in the experiment of figure 3.13."""
 
 
-def incremental(model: CostModel, size: int = GROUP_SIZE) -> Segment:
+def incremental_tree(model: CostModel, size: int = GROUP_SIZE) -> Segment:
     return _compose(model, minimized_work(model), size)
 
 

@@ -13,7 +13,7 @@ from spillway.compute.tree import Segment
 from spillway.compute.trees.chain import chain, chain_of
 
 
-def right_deep(model: CostModel) -> Segment:
+def right_deep_tree(model: CostModel) -> Segment:
     return chain_of(model, model.graph.everything)
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from spillway.compute.cost import CostModel
 from spillway.compute.tree import Input, Segment, mask_of_input
-from spillway.compute.trees.right_deep import right_deep
+from spillway.compute.trees.right_deep import right_deep_tree
 
 
 def zigzag(model: CostModel) -> Segment:
-    return cut(model, right_deep(model))
+    return cut(model, right_deep_tree(model))
 
 
 def cut(model: CostModel, segment: Segment) -> Segment:

@@ -12,7 +12,7 @@ from itertools import islice
 from spillway.maintain.cost_model import CostModel, PlanEstimate
 from spillway.maintain.graph import ViewGraph
 from spillway.maintain.plan import MaintenancePlan
-from spillway.maintain.strategies.conditional import conditional
+from spillway.maintain.strategies.conditional import conditional_plan
 
 MOST_PATHS = 500
 """Estimating a path takes about a millisecond; a dense graph has thousands of them."""
@@ -27,6 +27,6 @@ def best_grouping(
     graph: ViewGraph, model: CostModel, sizes: Sequence[int]
 ) -> tuple[MaintenancePlan, PlanEstimate]:
     """The grouping plan with the lowest estimate."""
-    plans = [conditional(graph, sizes, path) for path in grouping_paths(graph)]
+    plans = [conditional_plan(graph, sizes, path) for path in grouping_paths(graph)]
     estimated = [(plan, model.estimate(plan, sizes)) for plan in plans]
     return min(estimated, key=lambda pair: pair[1].seconds)

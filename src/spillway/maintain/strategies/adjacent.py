@@ -16,7 +16,7 @@ from spillway.maintain.plan import MaintenancePlan, PlanBuilder
 NAME = "adjacent"
 
 
-def adjacent(graph: ViewGraph, sizes: Sequence[int], group_size: int | None = None) -> MaintenancePlan:
+def adjacent_plan(graph: ViewGraph, sizes: Sequence[int], group_size: int | None = None) -> MaintenancePlan:
     """The plan with groups of `group_size` inputs; None: near the square root of their number."""
     builder = PlanBuilder(NAME, graph)
     groups = connected_groups(graph, group_size or max(1, round(sqrt(len(graph.names)))))

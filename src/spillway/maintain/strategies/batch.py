@@ -14,7 +14,7 @@ from spillway.maintain.plan import MaintenancePlan, PlanBuilder
 NAME = "batch"
 
 
-def batch(graph: ViewGraph, sizes: Sequence[int]) -> MaintenancePlan:
+def batch_plan(graph: ViewGraph, sizes: Sequence[int]) -> MaintenancePlan:
     """One maintenance step per changed input."""
     builder = PlanBuilder(NAME, graph)
     return builder.plan([visit_all(builder, node, node) for node in graph.nodes if sizes[node]])

@@ -15,7 +15,9 @@ from spillway.maintain.strategies.path_grouping import Block, group_path
 NAME = "conditional"
 
 
-def conditional(graph: ViewGraph, sizes: Sequence[int], path: Sequence[int] | None = None) -> MaintenancePlan:
+def conditional_plan(
+    graph: ViewGraph, sizes: Sequence[int], path: Sequence[int] | None = None
+) -> MaintenancePlan:
     """The plan along `path`; None: the first path of all inputs."""
     builder = PlanBuilder(NAME, graph)
     path = path or graph.path()

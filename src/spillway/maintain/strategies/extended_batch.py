@@ -13,7 +13,7 @@ from spillway.maintain.plan import MaintenancePlan, PlanBuilder
 NAME = "extended-batch"
 
 
-def extended_batch(
+def extended_batch_plan(
     graph: ViewGraph, sizes: Sequence[int], orders: Mapping[int, Sequence[int]] | None = None
 ) -> MaintenancePlan:
     """One maintenance step per changed input; `orders[k]` lists the inputs that step k visits, in order."""

@@ -16,7 +16,7 @@ from spillway.maintain.strategies.path_grouping import Block, group_path
 NAME = "graph-transform"
 
 
-def graph_transform(
+def graph_transform_plan(
     graph: ViewGraph, sizes: Sequence[int], path: Sequence[int] | None = None
 ) -> MaintenancePlan:
     """The plan that starts with `path`; None: the first of the longest paths."""

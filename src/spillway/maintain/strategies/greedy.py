@@ -14,7 +14,7 @@ from spillway.maintain.plan import MaintenancePlan, PlanBuilder
 NAME = "greedy"
 
 
-def greedy(graph: ViewGraph, sizes: Sequence[int]) -> MaintenancePlan:
+def greedy_plan(graph: ViewGraph, sizes: Sequence[int]) -> MaintenancePlan:
     """One query per input, in FROM order."""
     builder = PlanBuilder(NAME, graph)
     slots = {node: node for node in graph.nodes if sizes[node]}

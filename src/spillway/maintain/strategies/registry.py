@@ -7,24 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from spillway.errors import JobError
 from spillway.maintain.graph import ViewGraph
 from spillway.maintain.plan import MaintenancePlan
-from spillway.maintain.strategies import adjacent as adjacent_module
-from spillway.maintain.strategies import batch as batch_module
-from spillway.maintain.strategies import conditional as conditional_module
-from spillway.maintain.strategies import extended_batch as extended_batch_module
-from spillway.maintain.strategies import graph_transform as graph_transform_module
-from spillway.maintain.strategies import greedy as greedy_module
-from spillway.maintain.strategies import sequential as sequential_module
+from spillway.maintain.strategies import (
+    adjacent,
+    batch,
+    conditional,
+    extended_batch,
+    graph_transform,
+    greedy,
+    sequential,
+)
 
 Strategy = Callable[[ViewGraph, Sequence[int]], MaintenancePlan]
 
 STRATEGIES: Mapping[str, Strategy] = {
-    sequential_module.NAME: sequential_module.sequential,
-    batch_module.NAME: batch_module.batch,
-    adjacent_module.NAME: adjacent_module.adjacent,
-    greedy_module.NAME: greedy_module.greedy,
-    conditional_module.NAME: conditional_module.conditional,
-    extended_batch_module.NAME: extended_batch_module.extended_batch,
-    graph_transform_module.NAME: graph_transform_module.graph_transform,
+    sequential.NAME: sequential.sequential_plan,
+    batch.NAME: batch.batch_plan,
+    adjacent.NAME: adjacent.adjacent_plan,
+    greedy.NAME: greedy.greedy_plan,
+    conditional.NAME: conditional.conditional_plan,
+    extended_batch.NAME: extended_batch.extended_batch_plan,
+    graph_transform.NAME: graph_transform.graph_transform_plan,
 }
 
 

@@ -15,7 +15,7 @@ from spillway.maintain.strategies.batch import visit_all
 NAME = "sequential"
 
 
-def sequential(graph: ViewGraph, sizes: Sequence[int]) -> MaintenancePlan:
+def sequential_plan(graph: ViewGraph, sizes: Sequence[int]) -> MaintenancePlan:
     """One maintenance step per update."""
     builder = PlanBuilder(NAME, graph)
     results = [

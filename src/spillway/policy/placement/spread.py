@@ -62,7 +62,7 @@ class _Places:
         self.room[processor] += one.resident_bytes
 
 
-def spread(snapshot: PlacementSnapshot, onto: Iterable[int], reason: str) -> Suggestions:
+def spread_groups(snapshot: PlacementSnapshot, onto: Iterable[int], reason: str) -> Suggestions:
     """Moves after which the processors `onto` have everything that can move, evenly."""
     stay = set(onto)
     movable = [one for one in snapshot.groups if one.movable]

@@ -1,36 +1,7 @@
 """Which groups of a processor to spill: one pure policy per file, by name."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from spillway.policy.spill.at_random import at_random
-from spillway.policy.spill.bottom_up import bottom_up
-from spillway.policy.spill.global_output import global_output
-from spillway.policy.spill.global_output_cleanup import global_output_cleanup
-from spillway.policy.spill.global_output_penalty import global_output_penalty
-from spillway.policy.spill.global_output_penalty_paper import global_output_penalty_paper
-from spillway.policy.spill.least_productive import least_productive
-from spillway.policy.spill.least_recent import least_recent
-from spillway.policy.spill.most_productive import most_productive
-from spillway.policy.spill.recent_history import recent_history
+from spillway.policy.spill.registry import NO_SPILL, SPILL_POLICIES, default_spill, default_spill_share
 from spillway.policy.spill.snapshot import GroupStatistics, SpillPolicy, SpillSnapshot
-
-NO_SPILL = "none"
-SPILL_POLICIES: Mapping[str, SpillPolicy] = MappingProxyType(
-    {
-        "least-productive": least_productive,
-        "most-productive": most_productive,
-        "random": at_random,
-        "least-recent": least_recent,
-        "recent-history": recent_history,
-        "bottom-up": bottom_up,
-        "local-output": least_productive,
-        "global-output": global_output,
-        "global-output-penalty": global_output_penalty,
-        "global-output-penalty-paper": global_output_penalty_paper,
-        "global-output-cleanup": global_output_cleanup,
-    }
-)
 
 __all__ = [
     "NO_SPILL",
@@ -41,17 +12,3 @@ __all__ = [
     "default_spill",
     "default_spill_share",
 ]
-
-
-def default_spill(*, tree: bool) -> str:
-    """The policy of a run that names none."""
-    return "global-output-penalty" if tree else "least-productive"
-
-
-def default_spill_share(*, tree: bool) -> float:
-    """How much of a processor's state a spill frees in a run that does not say.
-
-    Of a tree less than of a single join: smaller spills give more results at run time (figures 7.13, 7.16,
-    7.17). Still smaller ones give a little more, but each costs an epoch.
-    """
-    return 0.1 if tree else 0.3

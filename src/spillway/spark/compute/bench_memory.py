@@ -13,7 +13,7 @@ from spillway.bench.time_limit import TimeIsOverError, within
 from spillway.compute.cost import CostModel
 from spillway.compute.tree import Segment
 from spillway.compute.trees.choose import choose
-from spillway.compute.trees.right_deep import right_deep
+from spillway.compute.trees.right_deep import right_deep_tree
 from spillway.compute.unit_costs import UnitCosts
 from spillway.spark.compute.computation import Computation, table_bytes_peak
 from spillway.spark.compute.execution import Execution, SegmentOutcome
@@ -33,7 +33,7 @@ def short_memory(
 ) -> ShortMemory:
     """One run of the tree that is chosen for a third of the memory, and of the two shapes of figure 3.13."""
     model = computation.model
-    memory = model.memory_bytes(right_deep(model)) * MEMORY_SHARE
+    memory = model.memory_bytes(right_deep_tree(model)) * MEMORY_SHARE
     machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
     short = CostModel(model.graph, units, machine)
     plan = choose(short)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from spillway.compute.cost import CostModel
-from spillway.compute.trees.right_deep import right_deep
+from spillway.compute.trees.right_deep import right_deep_tree
 from spillway.compute.unit_costs import UnitCosts
 from spillway.compute_job import ComputeConfig
 from spillway.errors import StateError
@@ -94,7 +94,7 @@ class _Runner:
         model = computation.model
         if self._memory_share is None:
             return model, computation
-        memory = model.memory_bytes(right_deep(model)) * self._memory_share
+        memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share
         machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
         return CostModel(model.graph, self._units, machine), computation
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spillway.model.group_set import members
 from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
-from spillway.policy.placement.spread import spread
+from spillway.policy.placement.spread import spread_groups
 
 snapshots = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 100), st.integers(0, 9), st.sampled_from([0, 0, 50, 300])),
@@ -35,7 +35,7 @@ def test_what_can_move_is_on_the_wanted_processors_and_level(
     groups: list[tuple[int, ...]], wanted: int
 ) -> None:
     before = made(groups)
-    moves = spread(before, range(wanted), "test").moves
+    moves = spread_groups(before, range(wanted), "test").moves
     owner = {one.group: one.processor for one in before.groups}
     for move in moves:
         assert move.receiver < wanted
@@ -64,19 +64,19 @@ def test_what_can_move_is_on_the_wanted_processors_and_level(
 def test_any_of_the_fullest_may_give() -> None:
     """The one whose group fits on the emptiest, although another is as full."""
     fixed = [(0, 0, 0)] * 11 + [(1, 0, 0)] * 4 + [(2, 3, 0)]
-    moves = spread(made([(0, 76, 1), (1, 83, 1), *fixed]), range(3), "test").moves
+    moves = spread_groups(made([(0, 76, 1), (1, 83, 1), *fixed]), range(3), "test").moves
     assert [(move.sender, move.receiver, list(members(move.groups))) for move in moves] == [(0, 2, [0])]
 
 
 def test_a_level_cluster_stays() -> None:
     level = made([(number % 4, 10, 5) for number in range(16)])
-    assert spread(level, range(4), "test").moves == ()
+    assert spread_groups(level, range(4), "test").moves == ()
 
 
 def test_state_on_disk_counts_because_it_comes_back() -> None:
     """Of two processors with four small groups each, one has generations of all of its groups on disk."""
     groups = [(0, 10, 5, 90)] * 4 + [(1, 10, 5, 0)] * 4
-    moves = spread(made(groups), range(3), "test").moves
+    moves = spread_groups(made(groups), range(3), "test").moves
     assert {move.sender for move in moves} == {0}
     assert Counter(move.receiver for move in moves for _ in members(move.groups)) == {1: 1, 2: 1}
 
@@ -85,7 +85,7 @@ def test_no_more_goes_to_a_processor_than_its_memory_has_room_for() -> None:
     """The second is the emptiest by all state, but its memory is full."""
     before = made([(0, 50, 5, 200), (0, 50, 5, 200), (1, 95, 5, 0), (2, 10, 5, 150)])
     processors = tuple(replace(one, state_limit_bytes=100) for one in before.processors)
-    moves = spread(replace(before, processors=processors), range(3), "test").moves
+    moves = spread_groups(replace(before, processors=processors), range(3), "test").moves
     assert all(move.receiver != 1 for move in moves)
-    homeless = spread(replace(before, processors=processors), range(1, 3), "test").moves
+    homeless = spread_groups(replace(before, processors=processors), range(1, 3), "test").moves
     assert Counter(move.receiver for move in homeless if move.sender == 0)[2] >= 1
