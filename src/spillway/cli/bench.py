@@ -1,16 +1,13 @@
-"""`spillway bench NAME`: named workloads against the engines that users have today."""
+"""`spillway bench NAME`: named workloads against the engines that users have today.
+
+A command imports its benchmark when it is run: others need neither Spark nor a database's client.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spillway.bench.compute import RELATIONS, bench_compute
-from spillway.bench.compute_figures import ENGINES as COMPUTE_ENGINES
-from spillway.bench.join import bench_join
-from spillway.bench.spill import bench_spill
-from spillway.bench.tpch import DEFAULT_QUERIES as TPCH_QUERIES
-from spillway.bench.tpch import bench_tpch
 from spillway.cli.output import print_json, say
 from spillway.errors import JobError
 
@@ -56,6 +53,8 @@ def spill(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
+    from spillway.bench.spill import bench_spill
+
     _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, pause=pause, note=say), json)
 
 
@@ -67,7 +66,7 @@ def relocation(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
-    from spillway.spark.relocation_bench import SETTINGS, bench_relocation  # imports Spark: only here
+    from spillway.spark.relocation_bench import SETTINGS, bench_relocation
     from spillway.spark.view_session import Session
 
     with Session(settings=SETTINGS) as session:
@@ -111,7 +110,7 @@ def maintain(
             )
         _show(figures, json)
         return
-    from spillway.bench.maintain import bench_maintain  # PostgreSQL's client library, only where needed
+    from spillway.bench.maintain import bench_maintain
 
     figures = bench_maintain(
         relations=relations,
@@ -130,20 +129,23 @@ def maintain(
 
 @bench.command()
 def compute(
-    relations: Annotated[str, typer.Option(help="Relations per query, with commas.")] = ",".join(
-        map(str, RELATIONS)
-    ),
+    relations: Annotated[
+        str | None, typer.Option(help="Relations per query, with commas; default 8 to 32.")
+    ] = None,
     queries: Annotated[
         int | None, typer.Option(help="Queries each; default 8, and 3 of 24 and 32 relations.", min=1)
     ] = None,
-    engines: Annotated[str, typer.Option(help="Which engines, with commas.")] = ",".join(COMPUTE_ENGINES),
+    engines: Annotated[str | None, typer.Option(help="Which engines, with commas; default all.")] = None,
     scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
     limit_seconds: Annotated[float, typer.Option(help="Stop a run after this long.", min=1)] = 60.0,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
-    counts = _numbers(relations, "--relations")
-    chosen = tuple(engine.strip() for engine in engines.split(","))
+    from spillway.bench.compute import RELATIONS, bench_compute
+    from spillway.bench.compute_figures import ENGINES
+
+    counts = RELATIONS if relations is None else _numbers(relations, "--relations")
+    chosen = ENGINES if engines is None else tuple(engine.strip() for engine in engines.split(","))
     figures = bench_compute(
         relations=counts,
         queries=queries,
@@ -162,12 +164,16 @@ def tpch(
     data: Annotated[
         Path, typer.Argument(help="A directory with customer.parquet, orders.parquet and so on.")
     ],
-    queries: Annotated[str, typer.Option(help="Which queries, with commas.")] = ",".join(TPCH_QUERIES),
+    queries: Annotated[
+        str | None, typer.Option(help="Which queries, with commas; default q3 and q9_columns.")
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Turns of each, after warming up.", min=1)] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
-    names = tuple(one.strip() for one in queries.split(","))
+    from spillway.bench.tpch import DEFAULT_QUERIES, bench_tpch
+
+    names = DEFAULT_QUERIES if queries is None else tuple(one.strip() for one in queries.split(","))
     _show(bench_tpch(data=data, queries=names, repeats=repeats, note=say), json)
 
 
@@ -188,6 +194,8 @@ def _joined(
     free_run: bool = False,
     repeats: int = 1,
 ) -> dict[str, Any]:
+    from spillway.bench.join import bench_join
+
     return bench_join(
         rows=rows,
         epochs=epochs,

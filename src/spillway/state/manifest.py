@@ -159,7 +159,7 @@ class Manifest:
     placement: tuple[int, ...]
     runs: Mapping[str, Run] = field(default_factory=dict)
     pending: Mapping[int, tuple[Pending, ...]] = field(default_factory=dict)
-    counters: Counters = Counters()
+    counters: Counters = field(default_factory=Counters)
     groups: Mapping[int, GroupState] = field(default_factory=dict)
     """Groups that ever had rows."""
     cursors: tuple[Cursor, ...] = ()
