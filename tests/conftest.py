@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from pyarrow import parquet
 
-from spillway.manager.tier_directory import TMPFS
-from spillway.spark.sinks import ResultFile, StagedEpoch
+from spillway.spark.sinks.sink import ResultFile, StagedEpoch
+from spillway.state.memory.tier_directory import TMPFS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,9 +36,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """The session of all Spark tests, built as users build theirs; fast tests never import Spark."""
-    from spillway.spark.session import build_session, stop_session
-    from spillway.spark.session_defaults import default_settings
-    from spillway.spark.session_master import parse_master
+    from spillway.spark.jvm.build import build_session, stop_session
+    from spillway.spark.jvm.defaults import default_settings
+    from spillway.spark.jvm.master import parse_master
 
     options = "spark.driver.extraJavaOptions"
     session = build_session(

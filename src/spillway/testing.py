@@ -12,26 +12,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.manager.engine import Files
-from spillway.manager.rotation import Swap, suspension
-from spillway.manager.spill import Spill
-from spillway.model.group_set import group_set, union
+from spillway.manager import Spill, Swap, suspension
+from spillway.model import group_set, union
 from spillway.policy.placement import (
     ForcedSpill,
     PlacementPolicy,
     PlacementSnapshot,
+    StayParameters,
     Suggestions,
 )
-from spillway.policy.placement.stay import StayParameters
-from spillway.state.attempt import Place
-from spillway.state.group import group_of
-from spillway.state.manifest import Manifest
-from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
-from spillway.state.orders import Orders, Report
-from spillway.state.step import StatefulOperator, run_step
+from spillway.state.graph import (
+    Delivery,
+    StatefulOperator,
+    TreeOperator,
+    TreeStep,
+    agreed,
+    placement_of,
+    remove_parcels,
+    run_step,
+    together,
+)
+from spillway.state.log import Manifest
+from spillway.state.orders import Files, Orders, Report
+from spillway.state.rows import group_of
+from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Place
 from spillway.state.storage import Storage
-from spillway.state.tree_operator import TreeOperator
-from spillway.state.tree_step import Delivery, TreeStep, agreed, placement_of, remove_parcels, together
 
 
 @dataclass(frozen=True, slots=True)

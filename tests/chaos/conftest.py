@@ -25,10 +25,10 @@ import pytest
 from deltalake import DeltaTable
 
 from spillway.manager.checkpoint import IDENTITY
-from spillway.manager.journal import FILE_NAME, read_journal
-from spillway.manager.tier_directory import choose_directory
-from spillway.state.document import read_document
-from spillway.state.storage import Storage
+from spillway.manager.journal.file import FILE_NAME, read_journal
+from spillway.state.memory.tier_directory import choose_directory
+from spillway.state.storage.document import read_document
+from spillway.state.storage.storage import Storage
 
 FILES, ROWS = 14, 500
 SQL = "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, c.p AS p FROM a, b, c WHERE a.k = b.k AND b.k = c.k"

@@ -24,15 +24,15 @@ from typing import Any
 from spillway import testing
 from spillway.manager.change import Change
 from spillway.manager.controller import Controller
-from spillway.manager.journal import Journal
+from spillway.manager.journal.file import Journal
 from spillway.manager.ordering import OrderMaker
-from spillway.model.group_set import group_set, members, placed_on
-from spillway.spark.log_store import SPARK_DIRECTORY
-from spillway.spark.sinks.committer import SinkCommitter
-from spillway.state.manifest import Manifest
-from spillway.state.manifest_log import ManifestLog
-from spillway.state.orders import Orders
-from spillway.state.tree_operator import TreeOperator
+from spillway.model.groups import group_set, members, placed_on
+from spillway.spark.sinks.sink import SinkCommitter
+from spillway.spark.sources.log_store import SPARK_DIRECTORY
+from spillway.state.graph.graph import TreeOperator
+from spillway.state.log.manifest import Manifest
+from spillway.state.log.manifest_log import ManifestLog
+from spillway.state.orders.orders import Orders
 
 
 def die(sequence: int) -> None:

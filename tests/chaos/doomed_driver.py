@@ -11,7 +11,7 @@ import sys
 
 from doom import arm, force_moves
 
-from spillway.cli import main
+from spillway.cli.app import main
 
 if __name__ == "__main__":
     _, where, when, *rest = sys.argv

@@ -24,25 +24,26 @@ import pyarrow.parquet as pq
 from doom import arm, force_moves
 
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import FILE_NAME, Journal
-from spillway.manager.relocation import RelocationLimits
-from spillway.plan.expression import ColumnRef
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.plan.tree_layout import KeyHash, LeafColumn, leaf_symbols
-from spillway.plan.tree_plan import Leaf, TreePlan
-from spillway.spark.query import Query
-from spillway.spark.sinks import open_sink
-from spillway.spark.sinks.committer import SinkCommitter
-from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN, JoinOperator, WireInput
-from spillway.state.orders import Limits
-from spillway.state.step import StatefulOperator
-from spillway.state.storage import Storage
-from spillway.state.tree_binding import bind_tree
+from spillway.manager.journal.file import FILE_NAME, Journal
+from spillway.manager.relocation.protocol import RelocationLimits
+from spillway.model.schema import Column
+from spillway.model.view import View
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.operators.tree import Leaf, TreePlan
+from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
+from spillway.plan.rules.planner import plan_view
+from spillway.spark.sinks.factory import open_sink
+from spillway.spark.sinks.sink import SinkCommitter
+from spillway.spark.stream.query import Query
+from spillway.state.graph.binding import bind_tree
+from spillway.state.graph.kinds import StatefulOperator
+from spillway.state.join.operator import JoinOperator
+from spillway.state.orders.orders import Limits
+from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import LocalCluster
-from spillway.view import View
 
 GROUPS = 16
 TYPES = {"k": pa.int64(), "j": pa.int64(), "id": pa.int64(), "p": pa.string()}

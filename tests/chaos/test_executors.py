@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from spillway.workload import Alternation, PartitionClass, Workload, write_streams
+from spillway.workload.files import write_streams
+from spillway.workload.workload import Alternation, PartitionClass, Workload
 
 pytestmark = pytest.mark.timeout(900)  # a busy machine starts four JVMs in a minute
 

@@ -13,8 +13,8 @@ import pytest
 
 from spillway.errors import CheckpointError
 from spillway.manager.checkpoint import Checkpoint, Identity
-from spillway.state.manifest_log import ManifestLog
-from spillway.state.storage import Storage
+from spillway.state.log.manifest_log import ManifestLog
+from spillway.state.storage.storage import Storage
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts a JVM in half a minute
 

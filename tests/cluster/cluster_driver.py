@@ -6,7 +6,8 @@ cluster_driver.py MASTER JOB...
 import json
 import sys
 
-from spillway import Session, SpillwayError
+from spillway import Session
+from spillway.errors import SpillwayError
 
 
 def main(master: str, *jobs: str) -> None:

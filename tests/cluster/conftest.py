@@ -18,7 +18,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from spillway.spark.java import find_java
+from spillway.spark.jvm.java import find_java
 
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 MEMORY = {"h1": "300m", "h2": "40m"}

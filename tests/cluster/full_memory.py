@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.errors import StateError
-from spillway.state.memory_tier import MemoryTier
-from spillway.state.run import Position, Run
-from spillway.state.segment import sorted_segment
+from spillway.state.memory.tier import MemoryTier
+from spillway.state.rows.run import Position, Run
+from spillway.state.rows.segment import sorted_segment
 
 ROWS = 1 << 18
 tier = MemoryTier(f"{sys.argv[1]}/tier", groups=1)

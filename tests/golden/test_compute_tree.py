@@ -5,7 +5,7 @@ from collections.abc import Callable
 from spillway.compute.cost import CostModel
 from spillway.compute.explain import draw_text, tree_report
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
-from spillway.compute.trees.choose import choose
+from spillway.compute.trees.choice import choose
 
 ROWS = {"orders": 1e6, "lines": 4e6, "parts": 2e4, "customers": 1e5, "nations": 25.0, "reviews": 3e5}
 KEYS = (

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from spillway.plan.explain import explain, explain_dict
-from spillway.plan.expression import ColumnRef
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column, parse_ddl
-from spillway.view import View
+from spillway.model.schema import Column, parse_ddl
+from spillway.model.view import View
+from spillway.plan.explain.join import explain, explain_dict
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
     "prices": parse_ddl("symbol string, price double, at timestamp"),

@@ -6,7 +6,7 @@ what their properties (no move to a fuller processor, no imbalance made larger, 
 
 from dataclasses import replace
 
-from spillway.model.group_set import members
+from spillway.model.groups import members
 from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
 from spillway.policy.placement.suggestion import Suggestions
 

@@ -17,19 +17,20 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 
-from spillway.bench.maintain_data import restart_with
+from spillway.lab.bench.maintain_data import restart_with
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
+from spillway.maintain.settings import Home
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
-from spillway.maintain.sources.postgres import PostgresServer
+from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.sources.server import Cut, Relation, Server
 from spillway.maintain.sources.sqlite import SqliteServer
 from spillway.maintain.unify import KeySet
-from spillway.maintain.view_manager import Choose, Home, ViewManager
+from spillway.maintain.view_manager import Choose, ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.view import View
+from spillway.model.view import View
 
 COLUMNS = ("a", "b", "c")
 Row = tuple[int | None, int | None, str | None]

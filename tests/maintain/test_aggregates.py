@@ -12,11 +12,12 @@ import pytest
 
 from spillway.errors import ViewError
 from spillway.maintain.definition import define_view
+from spillway.maintain.settings import Home
 from spillway.maintain.sources.duckdb import DuckDbServer
-from spillway.maintain.strategies import plan_round
-from spillway.maintain.view_manager import Home, ViewManager
+from spillway.maintain.strategies.registry import plan_round
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.view import View
+from spillway.model.view import View
 
 Row = tuple[Any, ...]
 JOIN = "FROM l JOIN r ON l.k = r.k"

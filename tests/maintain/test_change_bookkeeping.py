@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from spillway.cli import main
+from spillway.cli.app import main
 
 JOB = """
 [view]

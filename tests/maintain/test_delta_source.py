@@ -13,11 +13,12 @@ from deltalake import DeltaTable, write_deltalake
 from spillway.errors import SourceError
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
+from spillway.maintain.settings import Home
 from spillway.maintain.sources.delta import DeltaServer
-from spillway.maintain.strategies import STRATEGIES, plan_round
-from spillway.maintain.view_manager import Home, ViewManager
+from spillway.maintain.strategies.registry import STRATEGIES, plan_round
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.view import View
+from spillway.model.view import View
 
 TABLES = ("a", "b", "c")
 VIEW = "SELECT a.x AS x, b.y AS y, c.y AS z FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x AND a.x = c.y"

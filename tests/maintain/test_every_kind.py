@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from spillway.maintain.definition import ViewDefinition
-from spillway.maintain.strategies import STRATEGIES, plan_round
-from spillway.maintain.view_manager import RECOMPUTE, Choose
+from spillway.maintain.plan import RECOMPUTE
+from spillway.maintain.strategies.registry import STRATEGIES, plan_round
+from spillway.maintain.view_manager import Choose
 
 KINDS = ("postgresql", "sqlite", "duckdb", "delta", "postgresql log", "mixed")
 SHAPES = ("chain", "star", "cyclic")

@@ -16,14 +16,15 @@ import psycopg
 import pytest
 
 from spillway.errors import SourceError
+from spillway.job.maintain import read_maintain_job
 from spillway.maintain.definition import define_view
-from spillway.maintain.maintain_job import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
-from spillway.maintain.sources.postgres import PostgresServer
-from spillway.maintain.strategies import plan_round
-from spillway.maintain.view_manager import Home, ViewManager
+from spillway.maintain.settings import Home
+from spillway.maintain.sources.postgres.server import PostgresServer
+from spillway.maintain.strategies.registry import plan_round
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.view import View
+from spillway.model.view import View
 
 CHILD = Path(__file__).parent / "doomed_manager.py"
 JOB = """

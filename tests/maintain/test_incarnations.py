@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spillway.cli import main
+from spillway.cli.app import main
 
 Call = Callable[..., tuple[int, str, str]]
 JOB = """

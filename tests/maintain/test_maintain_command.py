@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from spillway.cli import main
+from spillway.cli.app import main
 
 JOB = '''
 [view]

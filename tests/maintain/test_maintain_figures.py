@@ -10,11 +10,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from spillway.bench.maintain_figures import RUNS
-from spillway.bench.maintain_laboratory import Laboratory
-from spillway.cli import main
-from spillway.figure.maintain_drawing import draw_maintain_figure
-from spillway.figure.maintain_experiment import MAINTAIN_FIGURES, maintain_experiment
+from spillway.cli.app import main
+from spillway.lab.paper.drawing import draw_maintain_figure
+from spillway.lab.paper.maintain import MAINTAIN_FIGURES, maintain_experiment
+from spillway.lab.paper.maintain_bed import Laboratory
+from spillway.lab.paper.maintain_run import RUNS
 
 LINES = {
     "10.8": {"sequential", "batch, composite query", "batch, temporary table", "batch, keys in the query"},

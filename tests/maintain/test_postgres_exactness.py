@@ -15,14 +15,15 @@ import pyarrow as pa
 import pytest
 
 from spillway.maintain.definition import define_view
-from spillway.maintain.sources.postgres import PostgresServer
+from spillway.maintain.settings import Home
+from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.sources.server import Relation
-from spillway.maintain.strategies import plan_round
+from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.unify import KeySet
-from spillway.maintain.view_manager import Home, ViewManager
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.plan.schema import Column
-from spillway.view import View
+from spillway.model.schema import Column
+from spillway.model.view import View
 
 
 @pytest.fixture(params=[0, 10], ids=["triggers", "log"])

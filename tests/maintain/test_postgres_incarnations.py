@@ -14,8 +14,9 @@ import psycopg
 import pytest
 
 from spillway.errors import IncarnationError
-from spillway.maintain.maintain_job import MaintainJob, parse_maintain_job
+from spillway.job.maintain import parse_maintain_job
 from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.settings import MaintainJob
 
 FEEDS = {"triggers": 0, "logical": 10}
 

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spillway.maintain.definition import ViewDefinition
-from spillway.maintain.strategies import STRATEGIES, plan_round
-from spillway.maintain.view_manager import RECOMPUTE, Choose
+from spillway.maintain.plan import RECOMPUTE
+from spillway.maintain.strategies.registry import STRATEGIES, plan_round
+from spillway.maintain.view_manager import Choose
 
 FEW = settings(
     max_examples=max(1, settings().max_examples // 20),  # an example makes databases: more than a second

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spillway.errors import IncarnationError
-from spillway.maintain.maintain_job import parse_maintain_job
+from spillway.job.maintain import parse_maintain_job
 from spillway.maintain.maintenance import Maintenance
 
 KINDS = ("sqlite", "duckdb", "delta", "postgresql", "postgresql log")

@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from spillway.cli import main
-from spillway.maintain.maintain_job import read_maintain_job
+from spillway.cli.app import main
+from spillway.job.maintain import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
 
 JOB = """

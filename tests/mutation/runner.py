@@ -46,10 +46,10 @@ TESTS = (
 """Quick ones; a PostgreSQL server for each mutant would take longer than its tests."""
 PACKAGES = ("state", "manager", "maintain", "policy")
 AREAS = {
-    "probe": ("state/probe.py", "state/production.py", "state/results.py"),
-    "clean-up": ("state/cleanup.py", "manager/cleanup.py", "state/cursor.py"),
-    "manifest": ("state/manifest.py", "state/manifest_log.py", "state/document.py"),
-    "expiry": ("state/expiry.py",),
+    "probe": ("state/join/probe.py", "state/join/production.py", "state/step/results.py"),
+    "clean-up": ("state/join/cleanup.py", "manager/cleanup.py", "state/log/cursor.py"),
+    "manifest": ("state/log/manifest.py", "state/log/manifest_log.py", "state/storage/document.py"),
+    "expiry": ("state/rows/expiry.py",),
     "compensation": ("maintain/execute.py", "maintain/algebra.py", "maintain/slots.py"),
 }
 """What must be right before all: at least 95 % of the mutants here must be found."""

@@ -21,19 +21,20 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Cleaning, Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.manager.relocation import RelocationLimits
-from spillway.model.group_set import all_groups, members, union
+from spillway.manager.journal.file import Journal
+from spillway.manager.relocation.protocol import RelocationLimits
+from spillway.model.groups import all_groups, members, union
 from spillway.policy.turns import TURNS
-from spillway.state.compaction import CompactionLimits
-from spillway.state.manifest import Manifest
-from spillway.state.memory_tier import MemoryTier
-from spillway.state.orders import Limits, Orders, Report
-from spillway.state.step import StatefulOperator
-from spillway.state.storage import Storage
-from spillway.state.tree_operator import TreeOperator
+from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.kinds import StatefulOperator
+from spillway.state.log.manifest import Manifest
+from spillway.state.memory.tier import MemoryTier
+from spillway.state.orders.orders import Limits, Orders
+from spillway.state.orders.report import Report
+from spillway.state.rows.compaction import CompactionLimits
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps, scripted_pushes
 
 History = dict[str, Any]

@@ -21,20 +21,20 @@ from history import Check, History, Player, drawn
 from payload import KINDS, column, kind_type
 from spillway.errors import CheckpointError
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.manager.relocation import RelocationLimits
+from spillway.manager.journal.file import Journal
+from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.statistic import Frame, Statistic
-from spillway.plan.expression import ColumnRef
-from spillway.plan.statistic_type import statistic_type
-from spillway.state.aggregate_operator import AggregateOperator
-from spillway.state.compaction import CompactionLimits
-from spillway.state.group import group_of
-from spillway.state.manifest import Counters, EpochRecord
-from spillway.state.manifest_log import ManifestLog
-from spillway.state.operator import WireInput
-from spillway.state.storage import Storage
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.expression.statistic_types import statistic_type
+from spillway.state.frame.operator import AggregateOperator
+from spillway.state.log.manifest_log import ManifestLog
+from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.rows.compaction import CompactionLimits
+from spillway.state.rows.group import group_of
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -7,16 +7,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
+from spillway.manager.journal.file import Journal
 from spillway.manager.spill import Spill
-from spillway.plan.expression import ColumnRef
-from spillway.state.manifest import Manifest
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import Limits, Orders, Report
-from spillway.state.step import Place, run_step
-from spillway.state.storage import Storage
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.kinds import run_step
+from spillway.state.join.operator import JoinOperator
+from spillway.state.log.manifest import Manifest
+from spillway.state.orders.orders import Limits, Orders
+from spillway.state.orders.report import Report
+from spillway.state.step.operator import WireInput
+from spillway.state.step.task import Place
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from history import Check, History, Player, drawn, pasted
 from payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Engine, Files
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.plan.expression import ColumnRef
-from spillway.state.compaction import CompactionLimits
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import Limits
-from spillway.state.reference import join
-from spillway.state.storage import Storage
+from spillway.manager.config import EngineConfig
+from spillway.manager.engine import Engine
+from spillway.manager.journal.file import Journal
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.join.reference import join
+from spillway.state.orders.orders import Limits
+from spillway.state.orders.report import Files
+from spillway.state.rows.compaction import CompactionLimits
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 
 MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -17,9 +17,9 @@ from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.plan import MaintenancePlan, Part, Query, Take, Union
 from spillway.maintain.slots import Slots
-from spillway.maintain.strategies import STRATEGIES, plan_round
+from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 from spillway.maintain.unify import KeySet
-from spillway.plan.schema import Column
+from spillway.model.schema import Column
 
 Row = tuple[int | None, int | None]
 Bag = Counter[Row]

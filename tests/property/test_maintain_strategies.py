@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.reference import Bag, Row, execute, recompute
-from spillway.maintain.strategies import STRATEGIES, plan_round
+from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 
 COLUMNS = ("a", "b")
 VALUES = st.one_of(st.none(), st.integers(0, 2))

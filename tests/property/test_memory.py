@@ -14,25 +14,25 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Cleaning, Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
+from spillway.manager.journal.file import Journal
+from spillway.model.schema import Column
+from spillway.model.view import View
 from spillway.model.window import Window
-from spillway.plan.expression import ColumnRef
-from spillway.plan.partitioning import JOIN_KINDS, MULTI_PARTITION, TREE, Grid
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.plan.tree_layout import KeyHash, LeafColumn, leaf_symbols
-from spillway.plan.tree_plan import Leaf, TreePlan
-from spillway.plan.window_rule import within_windows
-from spillway.state.exchange import folded, hash_in_group
-from spillway.state.group import group_of, group_starts
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.step import StatefulOperator
-from spillway.state.storage import Storage
-from spillway.state.tree_binding import bind_tree
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.operators.partitioning import JOIN_KINDS, MULTI_PARTITION, TREE, Grid
+from spillway.plan.operators.tree import Leaf, TreePlan
+from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
+from spillway.plan.rules.planner import plan_view
+from spillway.plan.rules.window_rule import within_windows
+from spillway.state.graph.binding import bind_tree
+from spillway.state.graph.kinds import StatefulOperator
+from spillway.state.join.operator import JoinOperator
+from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
-from spillway.view import View
 
 MEMORY_BYTES = 4 << 20
 TIMES_MEMORY = 1.5

@@ -8,13 +8,14 @@ import pyarrow as pa
 import pytest
 
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.plan.expression import ColumnRef
+from spillway.manager.journal.file import Journal
+from spillway.plan.expression.nodes import ColumnRef
 from spillway.policy.turns import GROUP, SHARE
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.storage import Storage
+from spillway.state.join.operator import JoinOperator
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from spillway.errors import ViewError
 from spillway.model.statistic import Frame, Statistic
-from spillway.state.frames import ordered_rows
-from spillway.state.statistics import statistics_of
+from spillway.state.frame.frames import ordered_rows
+from spillway.state.frame.statistics import statistics_of
 
 TOLERANCE = 1e-9
 """How far a double may be from DuckDB's, relative to it."""

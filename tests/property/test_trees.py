@@ -16,23 +16,29 @@ from hypothesis import strategies as st
 
 from history import Check, History, Player, drawn
 from payload import KINDS, column, kind_type, value
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.plan.partitioning import MULTI_PARTITION, REPLICATE, TREE, Grid
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.plan.tree_layout import GroupNumber, KeyHash, KeyValue, LeafColumn, Symbol, leaf_symbols
-from spillway.plan.tree_plan import Below, Leaf, TreePlan
-from spillway.state.exchange import folded, hash_in_group
-from spillway.state.group import group_of, group_starts
-from spillway.state.operator import HASH_WIRE_COLUMN, TAG_COLUMN
-from spillway.state.run import read_run
-from spillway.state.storage import Storage
-from spillway.state.tree_binding import bind_tree, symbol_name
-from spillway.state.tree_operator import TreeOperator
+from spillway.manager.journal.file import Journal
+from spillway.model.schema import Column
+from spillway.model.view import View
+from spillway.plan.operators.partitioning import MULTI_PARTITION, REPLICATE, TREE, Grid
+from spillway.plan.operators.tree import Below, Leaf, TreePlan
+from spillway.plan.operators.tree_layout import (
+    GroupNumber,
+    KeyHash,
+    KeyValue,
+    LeafColumn,
+    Symbol,
+    leaf_symbols,
+)
+from spillway.plan.rules.planner import plan_view
+from spillway.state.graph.binding import bind_tree, symbol_name
+from spillway.state.graph.graph import TreeOperator
+from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group
+from spillway.state.rows.run import read_run
+from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
-from spillway.view import View
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 KEYS = 3

@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from history import Check, History, Player, drawn
 from payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Cleaning, Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
+from spillway.manager.journal.file import Journal
 from spillway.model.window import Window
-from spillway.plan.expression import ColumnRef
-from spillway.plan.window_rule import within_windows
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import Limits
-from spillway.state.storage import Storage
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.rules.window_rule import within_windows
+from spillway.state.join.operator import JoinOperator
+from spillway.state.orders.orders import Limits
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 
 MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from spillway.manager.tier_directory import TMPFS
+from spillway.state.memory.tier_directory import TMPFS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spillway.spark.query import Query
-    from spillway.spark.view_session import Session
+    from spillway.spark.session.session import Session
+    from spillway.spark.stream.query import Query
 
 WAIT_SECONDS = 120.0
 
@@ -57,7 +57,7 @@ class Lab:
         return self.directory / "tier"
 
     def session(self) -> "Session":
-        from spillway.spark.view_session import Session
+        from spillway.spark.session.session import Session
 
         return Session(self.spark)
 
@@ -186,7 +186,7 @@ def command(
 
     def call(*words: object) -> tuple[int, str, str]:
         # The command would end the session that all tests share.
-        monkeypatch.setattr("spillway.spark.view_session.stop_session", lambda _: None)
+        monkeypatch.setattr("spillway.spark.session.session.stop_session", lambda _: None)
         monkeypatch.setattr("sys.argv", ["spillway", *map(str, words)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spillway.spark.anchor import Anchor, build_anchor
+from spillway.spark.stream.anchor import Anchor, build_anchor
 
 PROCESSORS = 5  # not the session's number of shuffle partitions
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import StateError
-from spillway.spark.processor import arrive
+from spillway.spark.worker.processor import arrive
 
 
 def test_a_worker_that_sees_the_driver_uses_its_tier(tmp_path: Path) -> None:

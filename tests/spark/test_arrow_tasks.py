@@ -8,8 +8,8 @@ from pyspark import BarrierTaskContext, TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from spillway.spark import arrow_tasks
-from spillway.spark.arrow_tasks import ArrowTasks, Task
+from spillway.spark.stream import arrow_tasks
+from spillway.spark.stream.arrow_tasks import ArrowTasks, Task
 
 SCHEMA = StructType([StructField("part", LongType()), StructField("sum", LongType())])
 

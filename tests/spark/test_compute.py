@@ -18,10 +18,10 @@ from pyspark.sql import functions as F
 
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import steps
-from spillway.compute.trees.choose import ALGORITHMS, choose
-from spillway.compute_job import ComputeConfig
+from spillway.compute.trees.choice import ALGORITHMS, choose
 from spillway.errors import ComputeError, SinkError, SourceError
-from spillway.job import SinkSpec, SourceSpec
+from spillway.job.compute import ComputeConfig
+from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.execution import SegmentEvent
 from spillway.spark.compute.view_writer import ViewWriter

@@ -6,16 +6,16 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from spillway.bench.compute_figures import AS_WRITTEN, CHOSEN, DUCKDB, compute_figures
-from spillway.bench.result_sum import query_sum
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import ComputeError
-from spillway.job import SourceSpec
-from spillway.spark.compute import bench_run
-from spillway.spark.compute.bench_memory import short_memory
-from spillway.spark.compute.bench_run import ComputeBench
+from spillway.job.sources import SourceSpec
+from spillway.lab.bench import compute_run as bench_run
+from spillway.lab.bench.compute_memory import short_memory
+from spillway.lab.bench.compute_metrics import AS_WRITTEN, CHOSEN, DUCKDB, compute_figures
+from spillway.lab.bench.compute_run import ComputeBench
+from spillway.lab.engines.result_sum import query_sum
+from spillway.lab.engines.spark_compute import SparkPeer, noop
 from spillway.spark.compute.computation import Computation
-from spillway.spark.compute.peer import SparkPeer, noop
 from spillway.workload.multi_join import generate_query
 
 

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spillway.compute.trees.choose import ALGORITHMS, choose
-from spillway.compute_job import ComputeConfig
-from spillway.job import SinkSpec, SourceSpec
+from spillway.compute.trees.choice import ALGORITHMS, choose
+from spillway.job.compute import ComputeConfig
+from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import Computation
 
 INTEGERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}

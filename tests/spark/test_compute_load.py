@@ -12,13 +12,14 @@ from deltalake import write_deltalake
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Executor
 from spillway.maintain.recompute import compare, recompute
+from spillway.maintain.settings import Home
 from spillway.maintain.sources.delta import DeltaServer
-from spillway.maintain.strategies import plan_round
-from spillway.maintain.view_manager import Home, ViewManager
+from spillway.maintain.strategies.registry import plan_round
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
-from spillway.plan.schema import Column
+from spillway.model.schema import Column
+from spillway.model.view import View
 from spillway.spark.maintain.compute_load import ComputeLoad
-from spillway.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spillway.bench.tpch import query_figures
 from spillway.compute.unit_costs import UnitCosts
-from spillway.compute_job import ComputeConfig
 from spillway.errors import BudgetError, JobError
-from spillway.job import SinkSpec, SourceSpec
+from spillway.job.compute import ComputeConfig
+from spillway.job.sources import SinkSpec, SourceSpec
+from spillway.lab.bench.tpch import query_figures
+from spillway.lab.bench.tpch_run import TpchBench
 from spillway.spark.compute.computation import Computation
-from spillway.spark.compute.tpch_run import TpchBench
 from spillway.workload.multi_join import generate_query
 from spillway.workload.tpch import tables_of
 

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spillway import Session
-from spillway.figure.catalogue import find_experiment
-from spillway.figure.comparison import compare
-from spillway.figure.experiment import LEAST, MOST, PARTITIONS
-from spillway.manager.journal import FILE_NAME
-from spillway.report.epoch import read_epochs
+from spillway.lab.paper.catalogue import find_experiment
+from spillway.lab.paper.comparison import compare
+from spillway.lab.paper.experiment import LEAST, MOST, PARTITIONS
+from spillway.lab.paper.run import run_experiment
+from spillway.manager.journal.epoch import read_epochs
+from spillway.manager.journal.file import FILE_NAME
 from spillway.report.series import productivity
-from spillway.spark.figure_run import run_experiment
-from spillway.workload import count_results
+from spillway.workload.row_slices import count_results
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

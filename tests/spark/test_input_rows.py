@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.config import RunConfig
-from spillway.job import SourceSpec
-from spillway.spark.input_rows import policy_settings
+from spillway.job.run import RunConfig
+from spillway.job.sources import SourceSpec
+from spillway.spark.sources.input_rows import policy_settings
 
 
 def test_rows_of_files_and_generated_streams_are_counted_for_active_disk(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from spillway.errors import IncarnationError
 from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
+from spillway.maintain.settings import Home
 from spillway.maintain.sources.table_files import TableFiles
-from spillway.maintain.strategies import plan_round
-from spillway.maintain.view_manager import Home, ViewManager
+from spillway.maintain.strategies.registry import plan_round
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
+from spillway.model.view import View
 from spillway.spark.maintain.spark_algebra import SparkAlgebra
 from spillway.spark.maintain.spark_server import SparkServer
-from spillway.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spillway.errors import SpillwayError
-from spillway.manager.journal import read_journal
+from spillway.manager.journal.file import read_journal
 
 if TYPE_CHECKING:
     from conftest import Lab

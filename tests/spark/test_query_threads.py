@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spillway.errors import SinkError, SpillwayError
-from spillway.spark.query import Query
+from spillway.spark.stream.query import Query
 
 HANG_SECONDS = 20
 """Long enough to call what has not ended by then a deadlock."""

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from spillway.errors import SpillwayError
-from spillway.manager.journal import read_journal
+from spillway.manager.journal.file import read_journal
 
 if TYPE_CHECKING:
     from conftest import Lab
-    from spillway.spark.query import Query
+    from spillway.spark.stream.query import Query
 
 SQL = "SELECT a.id AS p, b.id AS q, c.id AS r FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
 WAIT_SECONDS = 120.0

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SpillwayError
-from spillway.spark.log_store import SPARK_DIRECTORY
-from spillway.spark.run_ahead import RunAhead, can_run_again, rewind
-from spillway.state.storage import Storage
+from spillway.spark.sources.log_store import SPARK_DIRECTORY
+from spillway.spark.stream.run_ahead import RunAhead, can_run_again, rewind
+from spillway.state.storage.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,14 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spillway.errors import SessionError
-from spillway.spark import session as session_module
-from spillway.spark.java import JavaRuntime
-from spillway.spark.session import adopt_session, build_session
-from spillway.spark.session_defaults import default_settings
-from spillway.spark.session_environment import session_environment
-from spillway.spark.session_executors import count_executors, wait_for_executors
-from spillway.spark.session_master import parse_master
-from spillway.spark.session_reach import require_reachable
+from spillway.spark.jvm import build as session_module
+from spillway.spark.jvm.build import adopt_session, build_session
+from spillway.spark.jvm.defaults import default_settings
+from spillway.spark.jvm.environment import session_environment
+from spillway.spark.jvm.executors import count_executors, wait_for_executors
+from spillway.spark.jvm.java import JavaRuntime
+from spillway.spark.jvm.master import parse_master, require_reachable
 
 JAVA = JavaRuntime(home=Path("/java"), version="21", origin="PATH")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from spillway.spark.sinks import open_sink
+from spillway.spark.sinks.factory import open_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

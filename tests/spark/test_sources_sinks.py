@@ -14,11 +14,12 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from spillway.errors import SinkError, SourceError
-from spillway.job import read_job
+from spillway.job.job import read_job
+from spillway.spark.session.session import Session
 from spillway.spark.sinks.count import CountSink
-from spillway.spark.view_session import Session
-from spillway.state.storage import Storage
-from spillway.workload import Workload, rows
+from spillway.state.storage.storage import Storage
+from spillway.workload.row_slices import rows
+from spillway.workload.workload import Workload
 
 if TYPE_CHECKING:
     from conftest import Lab

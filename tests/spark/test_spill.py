@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from spillway import Session, SourceSpec
-from spillway.manager.journal import FILE_NAME, read_journal
-from spillway.spark.epoch import MAX_BATCH_BYTES, UNBOUNDED, batch_bytes
-from spillway.state.orders import Limits
-from spillway.workload import UniformJoin, write_streams
+from spillway import Session
+from spillway.job.sources import SourceSpec
+from spillway.manager.journal.file import FILE_NAME, read_journal
+from spillway.spark.stream.epoch import MAX_BATCH_BYTES, UNBOUNDED, batch_bytes
+from spillway.state.orders.orders import Limits
+from spillway.workload.files import write_streams
+from spillway.workload.uniform import UniformJoin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

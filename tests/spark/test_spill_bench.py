@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from spillway.bench.join_data import write_join_data
-from spillway.bench.peers import spillway_argv
-from spillway.bench.spill import run_with_journal
-from spillway.bench.spill_figures import peak_resident_bytes
+from spillway.lab.bench.spill import run_with_journal
+from spillway.lab.bench.spill_metrics import peak_resident_bytes
+from spillway.lab.engines.data import write_join_data
+from spillway.lab.engines.peers import spillway_argv
 from spillway.manager.budget import MINIMUM_BYTES
 
 ROWS, FILES = 60_000, 4

@@ -15,9 +15,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from spillway.compute_job import ComputeConfig
 from spillway.errors import SourceError
-from spillway.job import SinkSpec, SourceSpec
+from spillway.job.compute import ComputeConfig
+from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.stored_source import open_stored_source
 

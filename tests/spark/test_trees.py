@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spillway import Session, SourceSpec
-from spillway.manager.journal import FILE_NAME, read_journal
-from spillway.view import View
+from spillway import Session
+from spillway.job.sources import SourceSpec
+from spillway.manager.journal.file import FILE_NAME, read_journal
+from spillway.model.view import View
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 
 from spillway.errors import ViewError
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.plan.planner import plan_view
-from spillway.spark.sources import columns_of
-from spillway.spark.wire import bind
-from spillway.state.reference import join
-from spillway.state.storage import Storage
+from spillway.manager.journal.file import Journal
+from spillway.model.view import View
+from spillway.plan.rules.planner import plan_view
+from spillway.spark.sources.columns import columns_of
+from spillway.spark.stream.wire import bind
+from spillway.state.join.reference import join
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
-from spillway.view import View
 
 if TYPE_CHECKING:
     from conftest import Lab

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
-from spillway.view import View
+from spillway.model.view import View
 
 if TYPE_CHECKING:
     from conftest import Lab

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from spillway import SourceSpec
 from spillway.errors import SourceError
+from spillway.job.sources import SourceSpec
 
 if TYPE_CHECKING:
-    from spillway.spark.query import Query
+    from spillway.spark.stream.query import Query
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 VIEW = """SELECT p.id AS p, v.id AS v, p.ts AS at

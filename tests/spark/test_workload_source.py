@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spillway.spark.workload_source import WorkloadSource, register_workload
-from spillway.state.group import GROUP_SQL
-from spillway.workload import Workload, rows
-from spillway.workload.rows import partition_values
+from spillway.spark.sources.workload import WorkloadSource, register_workload
+from spillway.state.rows.group import GROUP_SQL
+from spillway.workload.row_slices import partition_values, rows
+from spillway.workload.workload import Workload
 
 
 def run_to_end(spark: SparkSession, out: Path, **options: str) -> StreamingQuery:
@@ -68,7 +68,7 @@ def test_bad_option_is_named(spark: SparkSession) -> None:
 
 def test_paced_stream_follows_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("spillway.spark.workload_source.time.monotonic", lambda: now)
+    monkeypatch.setattr("spillway.spark.sources.workload.time.monotonic", lambda: now)
     source = WorkloadSource({"stream": "a", "rate": "50", "paced": "true", "rows": "1000"})
     reader = source.streamReader(None)  # type: ignore[arg-type]
     limit = reader.getDefaultReadLimit()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from spillway.cli import main
+from spillway.cli.app import main
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -1,7 +1,10 @@
 """The shape of the code base, checked: who may import what, how long a file may be, what is public."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import spillway
 
 PACKAGE = Path(spillway.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
+FRONTS = [path for path in MODULES if path.name == "__init__.py"]
 MAXIMUM_LINES = 400
 VAGUE_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "core", "misc"})
 SPARK_PACKAGES = frozenset({"pyspark", "py4j"})
@@ -31,22 +35,76 @@ def imported_packages(tree: ast.Module) -> Iterator[str]:
 
 
 def test_the_package_is_found() -> None:
-    assert {"errors.py", "spark/session.py"} <= {module_id(path) for path in MODULES}
+    assert {"errors.py", "spark/session/session.py"} <= {module_id(path) for path in MODULES}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_id)
 def test_module(path: Path) -> None:
     text = path.read_text()
     tree = ast.parse(text)
-    if path.relative_to(PACKAGE).parts[0] != "spark":
-        assert SPARK_PACKAGES.isdisjoint(imported_packages(tree)), "only spillway.spark imports pyspark"
+    if path.relative_to(PACKAGE).parts[0] not in ("spark", "lab"):
+        assert SPARK_PACKAGES.isdisjoint(imported_packages(tree)), "only spark and lab import pyspark"
     assert len(text.splitlines()) <= MAXIMUM_LINES, "split the file: it holds two things"
     assert VAGUE_NAMES.isdisjoint(path.relative_to(PACKAGE).with_suffix("").parts), "name it after its noun"
     if text.strip():
         assert ast.get_docstring(tree), "a module opens by saying what it is"
 
 
+def package_of(module: str) -> str:
+    return module.rpartition(".")[0]
+
+
+def is_package(module: str) -> bool:
+    return (PACKAGE.parent / module.replace(".", "/")).is_dir()
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def exported(package: str) -> set[str]:
+    return set(getattr(import_module(package), "__all__", ()))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_packages_are_entered_by_their_front(path: Path) -> None:
+    """Another package gives what its `__init__` exports; modules are for their package and those below."""
+    here = dotted(path) if path.name == "__init__.py" else package_of(dotted(path))
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("spillway"):
+            continue
+        assert node.module is not None
+        if is_package(node.module):
+            for alias in node.names:
+                is_own = f"{here}.".startswith(f"{node.module}.")
+                assert is_own or alias.name in exported(node.module), f"{node.module} has no {alias.name}"
+        else:
+            assert f"{here}.".startswith(f"{package_of(node.module)}."), f"{node.module} is not public"
+
+
+@pytest.mark.parametrize("path", FRONTS, ids=module_id)
+def test_front(path: Path) -> None:
+    """It says what lives here, and exports nothing that is named like a module."""
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree)
+    modules = {one.stem for one in path.parent.iterdir() if one.stem != "__init__"}
+    assert exported(dotted(path)).isdisjoint(modules)
+    if path.parent != PACKAGE:
+        assert all(isinstance(one, ast.Expr | ast.ImportFrom | ast.Assign) for one in tree.body), (
+            "no code here"
+        )
+
+
+@pytest.mark.parametrize(
+    ("statement", "most"), [("import spillway", 1), ("import spillway.spark.worker.processor", 86)]
+)
+def test_start_up_loads_little(statement: str, most: int) -> None:
+    """Every Python worker pays for what it imports."""
+    code = f"{statement}; import sys; print(sum(name.startswith('spillway') for name in sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(found.stdout) <= most
+
+
 def test_public_names() -> None:
-    exported = frozenset(getattr(spillway, "__all__", ()))
-    assert exported == PUBLIC_NAMES
-    assert all(hasattr(spillway, name) for name in exported)
+    assert exported("spillway") == PUBLIC_NAMES
+    assert all(hasattr(spillway, name) for name in PUBLIC_NAMES)

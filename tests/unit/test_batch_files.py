@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.spark.batch_files import BatchFiles
-from spillway.state.storage import Storage
+from spillway.spark.sources.batch_files import BatchFiles
+from spillway.state.storage.storage import Storage
 
 
 @st.composite

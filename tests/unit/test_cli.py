@@ -29,7 +29,7 @@ def job(directory: Path, sql: str = SQL, sources: str = SOURCES) -> Path:
 def test_explain_needs_no_spark_when_the_job_has_schemas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
-    monkeypatch.setattr("spillway.spark.session.build_session", None)
+    monkeypatch.setattr("spillway.spark.jvm.build.build_session", None)
     code, output, error = call("explain", job(tmp_path))
     assert (code, error) == (0, "")
     assert "a.id < b.id" in output

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import SessionError
-from spillway.spark import java
-from spillway.spark.java import find_java, major_version
-from spillway.spark.java_wrapper import MISSING_MODULE, wrap_java
+from spillway.spark.jvm import java
+from spillway.spark.jvm.java import find_java, major_version
+from spillway.spark.jvm.java_wrapper import MISSING_MODULE, wrap_java
 
 MakeJava = Callable[..., Path]
 

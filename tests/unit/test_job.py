@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from spillway.config import RunConfig
 from spillway.errors import JobError
-from spillway.job import SinkSpec, SourceSpec, read_job
+from spillway.job.job import read_job
+from spillway.job.run import RunConfig
+from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.model.byte_size import parse_bytes
 
 JOB = """

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.maintain.sources.postgres_snapshot import Snapshot
+from spillway.maintain.sources.postgres.snapshot import Snapshot
 
 
 @st.composite

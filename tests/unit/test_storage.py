@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import CheckpointError, StateError
-from spillway.state.checksum import crc32
-from spillway.state.storage import Storage
+from spillway.state.storage.checksum import crc32
+from spillway.state.storage.storage import Storage
 
 
 @pytest.fixture(params=["local", "file-uri", "remote"])

@@ -53,7 +53,7 @@ def spill(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
-    from spillway.bench.spill import bench_spill
+    from spillway.lab.bench import bench_spill
 
     _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, pause=pause, note=say), json)
 
@@ -66,8 +66,8 @@ def relocation(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
-    from spillway.spark.relocation_bench import SETTINGS, bench_relocation
-    from spillway.spark.view_session import Session
+    from spillway.lab.bench import SETTINGS, bench_relocation
+    from spillway.spark.session import Session
 
     with Session(settings=SETTINGS) as session:
         figures = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
@@ -94,8 +94,8 @@ def maintain(
     if spark:
         if indexed or refresh:
             raise JobError("--spark: tables have no indexes and no REFRESH; leave these options out")
-        from spillway.spark.maintain.tables_bench import bench_tables
-        from spillway.spark.view_session import Session
+        from spillway.lab.bench import bench_tables
+        from spillway.spark.session import Session
 
         with Session() as session:
             figures = bench_tables(
@@ -110,7 +110,7 @@ def maintain(
             )
         _show(figures, json)
         return
-    from spillway.bench.maintain import bench_maintain
+    from spillway.lab.bench import bench_maintain
 
     figures = bench_maintain(
         relations=relations,
@@ -141,8 +141,7 @@ def compute(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
-    from spillway.bench.compute import RELATIONS, bench_compute
-    from spillway.bench.compute_figures import ENGINES
+    from spillway.lab.bench import ENGINES, RELATIONS, bench_compute
 
     counts = RELATIONS if relations is None else _numbers(relations, "--relations")
     chosen = ENGINES if engines is None else tuple(engine.strip() for engine in engines.split(","))
@@ -171,7 +170,7 @@ def tpch(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
-    from spillway.bench.tpch import DEFAULT_QUERIES, bench_tpch
+    from spillway.lab.bench import DEFAULT_QUERIES, bench_tpch
 
     names = DEFAULT_QUERIES if queries is None else tuple(one.strip() for one in queries.split(","))
     _show(bench_tpch(data=data, queries=names, repeats=repeats, note=say), json)
@@ -194,7 +193,7 @@ def _joined(
     free_run: bool = False,
     repeats: int = 1,
 ) -> dict[str, Any]:
-    from spillway.bench.join import bench_join
+    from spillway.lab.bench import bench_join
 
     return bench_join(
         rows=rows,

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.compute_job import SPARK_DEFAULTS
-from spillway.cost_file import write_costs
+from spillway.job import SPARK_DEFAULTS
+from spillway.spark.compute import write_costs
 
 
 def calibrate(
@@ -16,8 +16,8 @@ def calibrate(
     json: Annotated[bool, typer.Option("--json", help="Print the costs as one JSON object.")] = False,
 ) -> None:
     """Measure the unit costs by which join trees are chosen, and store them."""
-    from spillway.spark.compute.calibrate import measure_costs  # imports Spark
-    from spillway.spark.view_session import Session
+    from spillway.spark.compute import measure_costs
+    from spillway.spark.session import Session
 
     with Session(settings=SPARK_DEFAULTS) as session:
         costs = measure_costs(session.spark, rows, say)

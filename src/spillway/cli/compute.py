@@ -8,14 +8,13 @@ import typer
 from spillway.cli.interruptible import InterruptError, interruptible
 from spillway.cli.output import print_json, say
 from spillway.cli.segment_bars import SegmentBars
-from spillway.compute.explain import draw_text
-from spillway.compute_job import SPARK_DEFAULTS, ComputeJob, read_compute_job
-from spillway.cost_file import read_costs
+from spillway.compute import draw_text
 from spillway.errors import ComputeError
+from spillway.job import SPARK_DEFAULTS, ComputeJob, read_compute_job
+from spillway.spark.compute import read_costs
 
 if TYPE_CHECKING:
-    from spillway.spark.compute.computation import Computation
-    from spillway.spark.compute.execution import Listener
+    from spillway.spark.compute import Computation, Listener
 
 
 def compute(
@@ -41,7 +40,7 @@ def compute(
 
 def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
     """Show the tree without running it; statistics are collected, nothing else is read."""
-    from spillway.spark.view_session import Session  # imports Spark, which other commands do not need
+    from spillway.spark.session import Session
 
     parsed = read_compute_job(job)
     with Session(settings=SPARK_DEFAULTS | dict(parsed.spark)) as session:
@@ -55,7 +54,7 @@ def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
 
 
 def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict[str, Any]:
-    from spillway.spark.view_session import Session
+    from spillway.spark.session import Session
 
     with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
         computation = _computation(session.spark, job, listener)
@@ -69,13 +68,13 @@ def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict
 
 
 def _computation(spark: Any, job: ComputeJob, listener: "Listener | None") -> "Computation":
-    from spillway.spark.compute.computation import Computation
+    from spillway.spark.compute import Computation
 
     return Computation(spark, job.view, job.sources, job.compute, units=read_costs(), listener=listener)
 
 
 def _draw(report: dict[str, Any], path: Path) -> None:
-    from spillway.figure.tree_drawing import draw_tree
+    from spillway.report import draw_tree
 
     draw_tree(report, path)
     say(f"the drawing is {path}")

@@ -16,7 +16,7 @@ from spillway.cli.output import print_json, say
 from spillway.cli.run import describe, end_if_interrupted, run_job
 from spillway.errors import JobError
 from spillway.job import read_job
-from spillway.workload.stocks import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
+from spillway.workload import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
 
 _MARKER = "job.toml"
 

@@ -7,13 +7,12 @@ import typer
 
 from spillway.cli.compute import explain_compute
 from spillway.cli.output import print_json
-from spillway.compute_job import is_compute_job
 from spillway.errors import JobError
-from spillway.job import read_job
+from spillway.job import is_compute_job, read_job
+from spillway.model import parse_ddl
 from spillway.plan.explain import explain as explain_text
 from spillway.plan.explain import explain_dict
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import parse_ddl
+from spillway.plan.rules import plan_view
 
 
 def explain(
@@ -33,7 +32,7 @@ def explain(
         catalog = {name: parse_ddl(source.schema or "") for name, source in parsed.sources.items()}
         plan = plan_view(parsed.view, catalog)
     else:
-        from spillway.spark.view_session import Session  # only Spark knows such a schema or lateness
+        from spillway.spark.session import Session
 
         with Session(settings=parsed.spark) as session:
             plan, _ = session.plan(parsed.view, parsed.sources, groups)

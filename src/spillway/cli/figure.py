@@ -7,22 +7,26 @@ from typing import Annotated, Any
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.compute_job import SPARK_DEFAULTS
-from spillway.cost_file import read_costs
-from spillway.figure.catalogue import FIGURES, find_experiment
-from spillway.figure.comparison import compare, lines
-from spillway.figure.compute_drawing import draw_compute_figure
-from spillway.figure.compute_experiment import COMPUTE_FIGURES, compute_experiment
-from spillway.figure.drawing import draw_figure
-from spillway.figure.maintain_drawing import draw_maintain_figure
-from spillway.figure.maintain_experiment import MAINTAIN_FIGURES, maintain_experiment
-from spillway.figure.tree_experiments import (
+from spillway.job import SPARK_DEFAULTS
+from spillway.lab.paper import (
+    COMPUTE_FIGURES,
+    FIGURES,
+    MAINTAIN_FIGURES,
     SEEDS,
     TREE_EXPERIMENTS,
+    compare,
     compare_strategies,
+    compute_experiment,
+    draw_compute_figure,
+    draw_figure,
+    draw_maintain_figure,
+    find_experiment,
+    lines,
+    maintain_experiment,
     tree_experiment,
     tree_lines,
 )
+from spillway.spark.compute import read_costs
 from spillway.workload import count_results
 
 
@@ -47,8 +51,8 @@ def figure(
         _maintain_figure(name, out, quick=quick, json=json)
         return
     chosen = find_experiment(name, quick=quick)
-    from spillway.spark.figure_run import run_experiment  # imports Spark, which other commands do not need
-    from spillway.spark.view_session import Session
+    from spillway.lab.paper import run_experiment
+    from spillway.spark.session import Session
 
     with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch, Session() as session:
         outcomes = run_experiment(session, chosen, Path(scratch), say)
@@ -61,8 +65,8 @@ def figure(
 
 def _tree_figure(name: str, out: Path, seeds: int, *, quick: bool, json: bool) -> None:
     chosen = tree_experiment(name, quick=quick)
-    from spillway.spark.tree_figure_run import run_tree_experiment
-    from spillway.spark.view_session import Session
+    from spillway.lab.paper import run_tree_experiment
+    from spillway.spark.session import Session
 
     with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch, Session() as session:
         by_seed, expected = run_tree_experiment(session, chosen, seeds, Path(scratch), say)
@@ -75,8 +79,8 @@ def _tree_figure(name: str, out: Path, seeds: int, *, quick: bool, json: bool) -
 
 def _compute_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
     chosen = compute_experiment(name, quick=quick)
-    from spillway.spark.compute.figure_run import run_compute_experiment
-    from spillway.spark.view_session import Session
+    from spillway.lab.paper import run_compute_experiment
+    from spillway.spark.session import Session
 
     with Session(settings=SPARK_DEFAULTS) as session:
         figures = run_compute_experiment(session.spark, chosen, read_costs(), say)
@@ -86,7 +90,7 @@ def _compute_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
 
 def _maintain_figure(name: str, out: Path, *, quick: bool, json: bool) -> None:
     chosen = maintain_experiment(name)
-    from spillway.bench.maintain_figures import run_maintain_figure  # PostgreSQL, only where needed
+    from spillway.lab.paper import run_maintain_figure
 
     figures = run_maintain_figure(chosen, quick=quick, note=say)
     figures["drawing"] = str(draw_maintain_figure(chosen, figures, out))

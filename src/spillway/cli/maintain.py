@@ -12,13 +12,18 @@ import typer
 from spillway.cli.interruptible import Asked, interruptible
 from spillway.cli.output import print_json, say
 from spillway.errors import JobError, SpillwayError, StateError
-from spillway.maintain.algebra import AlgebraBySize
-from spillway.maintain.choice import AUTO
-from spillway.maintain.continuous import lag_metrics, run_rounds
-from spillway.maintain.explain import explain_dict, explain_text
-from spillway.maintain.maintain_job import MaintainJob, read_maintain_job
-from spillway.maintain.maintenance import Maintenance
-from spillway.maintain.view_manager import RoundReport
+from spillway.job import read_maintain_job
+from spillway.maintain import (
+    AUTO,
+    AlgebraBySize,
+    MaintainJob,
+    Maintenance,
+    RoundReport,
+    explain_dict,
+    explain_text,
+    lag_metrics,
+    run_rounds,
+)
 from spillway.manager.journal import Journal
 
 
@@ -66,10 +71,8 @@ def _opened(job: MaintainJob, stack: ExitStack, how: str) -> Maintenance:
     """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
     if not job.needs_spark:
         return Maintenance(job, how=how)
-    from spillway.spark.maintain.compute_load import ComputeLoad  # Spark, only where it is needed
-    from spillway.spark.maintain.spark_algebra import SparkAlgebra
-    from spillway.spark.maintain.spark_server import SparkServer
-    from spillway.spark.view_session import Session
+    from spillway.spark.maintain import ComputeLoad, SparkAlgebra, SparkServer
+    from spillway.spark.session import Session
 
     spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)

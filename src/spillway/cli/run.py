@@ -45,7 +45,7 @@ def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
 
 def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
     """Run a job to its end, with progress; an interrupt stops it after the current epoch."""
-    from spillway.spark.view_session import Session  # imports Spark, which other commands do not need
+    from spillway.spark.session import Session
 
     with ProgressLine() as line, Session(settings=job.spark) as session:
         start = session.cleanup_job if cleanup_only else session.run_job

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from spillway.cli.output import say
 
 if TYPE_CHECKING:
-    from spillway.spark.compute.execution import SegmentEvent
+    from spillway.spark.compute import SegmentEvent
 
 
 class SegmentBars:

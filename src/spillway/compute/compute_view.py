@@ -14,15 +14,20 @@ from sqlglot import exp
 
 from spillway.compute.join_graph import mask_of
 from spillway.errors import ViewError
-from spillway.plan.predicates import Equality, Term, conjunction, read_predicates
-from spillway.plan.render import label, source_sql
-from spillway.plan.resolve import dependencies
-from spillway.plan.schema import Catalog
-from spillway.plan.scope import Scope, read_scope
-from spillway.plan.select_list import read_select_list
-from spillway.plan.sql import parse_view
-from spillway.plan.view_graph import equality_classes
-from spillway.view import View
+from spillway.model import Catalog, View
+from spillway.plan.rules import equality_classes, read_select_list
+from spillway.plan.sql import (
+    Equality,
+    Scope,
+    Term,
+    conjunction,
+    dependencies,
+    label,
+    parse_view,
+    read_predicates,
+    read_scope,
+    source_sql,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from spillway.compute.cost import CostModel
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import Input, Segment, mask_of_input, steps
-from spillway.compute.trees.choose import Proposal
+from spillway.compute.trees import Proposal
 from spillway.compute.way import SPARK
 
 Measured = Mapping[int, Mapping[str, Any]]

@@ -12,11 +12,8 @@ from typing import Literal, cast
 from sqlglot import exp
 
 from spillway.errors import ViewError
-from spillway.plan.refusals import unsupported
-from spillway.plan.render import label, quote
-from spillway.plan.resolve import resolve
-from spillway.plan.scope import Scope
-from spillway.plan.select_list import SelectItem, distinct_names
+from spillway.plan.rules import SelectItem, distinct_names
+from spillway.plan.sql import Scope, label, quote, resolve, unsupported
 
 Function = Literal["group", "count", "sum", "avg", "min", "max"]
 _FUNCTIONS = {

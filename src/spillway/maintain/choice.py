@@ -7,16 +7,10 @@ from dataclasses import dataclass, replace
 
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import ViewGraph
-from spillway.maintain.plan import MaintenancePlan
-from spillway.maintain.search.controlled import controlled_instance
-from spillway.maintain.search.grouping import best_grouping
-from spillway.maintain.strategies import plan_round
-from spillway.maintain.strategies.adjacent import adjacent_plan
-from spillway.maintain.strategies.extended_batch import extended_batch_plan
-from spillway.maintain.strategies.greedy import greedy_plan
-from spillway.maintain.view_manager import RECOMPUTE, Choose, RoundReport
-
-AUTO = "auto"
+from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
+from spillway.maintain.search import best_grouping, controlled_instance
+from spillway.maintain.strategies import adjacent_plan, extended_batch_plan, greedy_plan, plan_round
+from spillway.maintain.view_manager import Choose, RoundReport
 
 
 @dataclass(frozen=True, slots=True)

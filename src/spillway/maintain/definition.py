@@ -17,14 +17,20 @@ from sqlglot import exp
 from spillway.errors import ViewError
 from spillway.maintain.aggregation import Aggregation, is_aggregated, read_aggregation
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.plan.arrow_types import arrow_type
-from spillway.plan.predicates import Equality, Predicates, conjunction, read_predicates
-from spillway.plan.render import label, quote
-from spillway.plan.schema import Catalog, Column
-from spillway.plan.scope import Scope, read_scope
-from spillway.plan.select_list import SelectItem, read_select_list
-from spillway.plan.sql import parse_view
-from spillway.view import View
+from spillway.model import Catalog, Column, View
+from spillway.plan.expression import arrow_type
+from spillway.plan.rules import SelectItem, read_select_list
+from spillway.plan.sql import (
+    Equality,
+    Predicates,
+    Scope,
+    conjunction,
+    label,
+    parse_view,
+    quote,
+    read_predicates,
+    read_scope,
+)
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _KEY_TYPES = frozenset({*_INTEGERS, "double", "string", "boolean", "date", "timestamp", "timestamp_ntz"})

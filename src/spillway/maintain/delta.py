@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from spillway.plan.arrow_types import arrow_type
-from spillway.plan.schema import Column
+from spillway.model import Column
+from spillway.plan.expression import arrow_type
 
 WEIGHT = "weight"
 

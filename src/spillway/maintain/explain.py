@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spillway.maintain.choice import AUTO, Candidate, candidates
+from spillway.maintain.choice import Candidate, candidates
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition
-from spillway.maintain.plan import MaintenancePlan, Part, Query
+from spillway.maintain.plan import RECOMPUTE, MaintenancePlan, Part, Query
+from spillway.maintain.settings import AUTO, Home
 from spillway.maintain.strategies import plan_round
-from spillway.maintain.view_manager import RECOMPUTE, Home
 
 
 def explain_dict(

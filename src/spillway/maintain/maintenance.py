@@ -9,15 +9,12 @@ from types import TracebackType
 
 from spillway.errors import JobError
 from spillway.maintain.algebra import Algebra
-from spillway.maintain.calibrate import calibrate
-from spillway.maintain.choice import AUTO, CostChoice, choose_by_name
+from spillway.maintain.calibration import calibrate
+from spillway.maintain.choice import CostChoice, choose_by_name
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition, define_view
-from spillway.maintain.maintain_job import SPARK, MaintainJob, ServerSpec
-from spillway.maintain.sources.delta import DeltaServer
-from spillway.maintain.sources.duckdb import DuckDbServer
-from spillway.maintain.sources.server import Server
-from spillway.maintain.sources.sqlite import SqliteServer
+from spillway.maintain.settings import AUTO, SPARK, MaintainJob, ServerSpec
+from spillway.maintain.sources import DeltaServer, DuckDbServer, Server, SqliteServer
 from spillway.maintain.view_manager import Choose, Load, RoundReport, ViewManager
 from spillway.maintain.view_store import ViewStore
 
@@ -141,7 +138,7 @@ class Maintenance:
 def open_server(spec: ServerSpec, name: str = "") -> Server:
     """The server of a specification, as the job calls it."""
     if spec.kind == "postgresql":
-        from spillway.maintain.sources.postgres import PostgresServer  # its client library, only where needed
+        from spillway.maintain.sources.postgres import PostgresServer
 
         return PostgresServer(
             spec.place,

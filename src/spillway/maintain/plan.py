@@ -130,3 +130,7 @@ class PlanBuilder:
     def _slot(self, covers: tuple[int, ...]) -> int:
         self.covers.append(tuple(sorted(covers)))
         return len(self.covers) - 1
+
+
+RECOMPUTE = "recompute"
+"""The strategy of loading all sources and replacing the stored view."""

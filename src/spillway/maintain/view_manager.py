@@ -25,30 +25,19 @@ from spillway.maintain.algebra import Algebra
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
-from spillway.maintain.plan import MaintenancePlan
+from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
 from spillway.maintain.recompute import compare, recompute
-from spillway.maintain.sources.position import restored
-from spillway.maintain.sources.server import Cut, Relation, Server
+from spillway.maintain.settings import Home
+from spillway.maintain.sources import Cut, Relation, Server, restored
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_store import StoredState, ViewStore
 
 SAMPLE_ROWS = 5_000
 """Rows of each input that are kept as keys of sample queries."""
-RECOMPUTE = "recompute"
-"""The strategy of loading all sources and replacing the stored view."""
-
 Load = Callable[[ViewDefinition, Sequence[pa.Table]], pa.Table | None]
 """Signed rows of all inputs, in wide columns, to the rows of the view; None: joined in this process."""
 Choose = Callable[[Sequence[int]], MaintenancePlan | None]
 """Rows of each input's delta to the plan of a round; None: recompute."""
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where an input lives: the name of its server and its table there."""
-
-    server: str
-    table: str
 
 
 @dataclass(slots=True)

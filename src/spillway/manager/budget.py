@@ -9,8 +9,8 @@ working share has to hold the largest of them. The shares were found by measurin
 from dataclasses import dataclass, replace
 
 from spillway.errors import BudgetError
-from spillway.state.compaction import CompactionLimits
 from spillway.state.orders import Limits
+from spillway.state.rows import CompactionLimits
 
 MINIMUM_BYTES = 4 << 20
 """Below this, fixed costs (pages of partly used images, one Arrow batch) are larger than the state."""

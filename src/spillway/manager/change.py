@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from spillway.manager.relocation import Decision, RelocationStep
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
-from spillway.model.group_set import GroupSet, group_set, members, placed_on, union
-from spillway.state.manifest import Manifest
-from spillway.state.run import Run
+from spillway.model import GroupSet, group_set, members, placed_on, union
+from spillway.state.log import Manifest
+from spillway.state.rows import Run
 
 
 @dataclass(frozen=True, slots=True)

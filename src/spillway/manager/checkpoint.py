@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from spillway.errors import CheckpointError
-from spillway.state.document import encode_document, read_document
-from spillway.state.new_directories import NewDirectories
-from spillway.state.race_probe import require_one_winner
-from spillway.state.storage import Storage
+from spillway.state.storage import NewDirectories, Storage, encode_document, read_document, require_one_winner
 
 IDENTITY = "query.json"
 LOCK = "lock"

@@ -7,11 +7,10 @@ only, so any processor can do any batch.
 
 from collections.abc import Mapping, Sequence
 
-from spillway.model.group_set import GroupSet, group_set, members
-from spillway.state.cursor import Cursor
-from spillway.state.manifest import Manifest
+from spillway.model import GroupSet, group_set, members
+from spillway.state.log import Cursor, Manifest
 from spillway.state.orders import CleanupBatch
-from spillway.state.run import in_order
+from spillway.state.rows import in_order
 
 PIECE_BYTES = 64 << 10
 PIECES = 4

@@ -10,27 +10,32 @@ from dataclasses import replace
 
 from spillway.errors import SpillwayError
 from spillway.manager.change import Change, rotation_ended
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.moves_in_progress import MoveInProgress, incoming_runs, placed
-from spillway.manager.pending_queue import placed_anew
-from spillway.manager.placement_statistics import PlacementStatistics, fixed_groups
-from spillway.manager.relocation import Decision, RelocationManager, RelocationStep
+from spillway.manager.config import EngineConfig
+from spillway.manager.relocation import (
+    Decision,
+    MoveInProgress,
+    PlacementStatistics,
+    RelocationManager,
+    RelocationStep,
+    fixed_groups,
+    incoming_runs,
+    placed,
+)
 from spillway.manager.rotation import RotationManager, suspension
 from spillway.manager.skew_buffer import quotas
 from spillway.manager.spill import Spill, SpillManager
-from spillway.model.group_set import GroupSet, group_set, members, union
-from spillway.model.window import Window
+from spillway.model import GroupSet, Window, group_set, members, union
 from spillway.policy.placement import (
     ForcedSpill,
     Move,
     PlacementSnapshot,
     Suggestions,
     placement_policy,
+    spread_groups,
 )
-from spillway.policy.placement.spread import spread_groups
-from spillway.state.manifest import EpochRecord, Manifest
+from spillway.state.log import EpochRecord, Manifest, placed_anew
 from spillway.state.orders import Report
-from spillway.state.run import Run
+from spillway.state.rows import Run
 
 LASTING_EPOCHS = 10
 """State that clean-up brings back to memory can stay there for so many epochs as things are."""

@@ -11,29 +11,26 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budgets
 from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches
+from spillway.manager.commit import ResultSink
+from spillway.manager.config import EngineConfig
 from spillway.manager.controller import Controller
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.epoch_entry import epoch_entry
 from spillway.manager.epoch_record import EpochRun, epoch_record
-from spillway.manager.journal import Journal
+from spillway.manager.journal import Journal, epoch_entry
 from spillway.manager.ordering import OrderMaker
-from spillway.manager.pending_queue import earliest_to_come, narrowed, placed_anew
-from spillway.model.group_set import GroupSet, all_groups, group_set, members, union
-from spillway.policy.distribution import distributed
-from spillway.state.expiry import Expiry, expired_slices, lagging_groups
-from spillway.state.manifest import EpochRecord, Manifest
-from spillway.state.manifest_log import ManifestLog
+from spillway.manager.pending_queue import earliest_to_come
+from spillway.model import GroupSet, all_groups, group_set, members, union
+from spillway.policy import distributed
+from spillway.state.graph import StatefulOperator, TreeOperator
+from spillway.state.log import EpochRecord, Manifest, ManifestLog, placed_anew
 from spillway.state.orders import CleanupBatch, Orders, Report
-from spillway.state.step import StatefulOperator
+from spillway.state.rows import Expiry, expired_slices, lagging_groups, narrowed
 from spillway.state.storage import Storage
-from spillway.state.tree_operator import TreeOperator
 
-Files = tuple[tuple[str, int, int], ...]
 Execute = Callable[[Sequence[Orders]], Sequence[Report]]
 """Runs one epoch: gives every processor its orders and its input, returns their reports."""
 
@@ -48,17 +45,6 @@ class Cleaning(Enum):
     LAGGING = "lagging"
     """Groups whose rows on disk are kept for missing results only: they are too old for any other."""
     ALL = "all"
-
-
-class ResultSink(Protocol):
-    """The part of a sink that the engine needs."""
-
-    @property
-    def staging(self) -> str | None: ...
-
-    def last_committed(self, query_id: str) -> int: ...
-
-    def commit_files(self, sequence: int, files: Files) -> None: ...
 
 
 class Engine:

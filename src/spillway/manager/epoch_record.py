@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spillway.manager.change import Change
-from spillway.model.group_set import GroupSet, union
-from spillway.model.window import Window
-from spillway.state.expiry import advanced, youngest
-from spillway.state.manifest import Counters, EpochRecord, Manifest
+from spillway.model import GroupSet, Window, union
+from spillway.state.log import Counters, EpochRecord, Manifest
 from spillway.state.orders import Report, grown, lineage
+from spillway.state.rows import advanced, youngest
 
 
 @dataclass(frozen=True, slots=True)

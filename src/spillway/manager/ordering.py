@@ -5,16 +5,13 @@ from dataclasses import dataclass, replace
 
 from spillway.manager.change import Change
 from spillway.manager.cleanup import shared_out
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.pending_queue import narrowed
-from spillway.model.group_set import GroupSet, placed_on, union
-from spillway.state.aggregate_operator import AggregateOperator
-from spillway.state.compaction import CompactionLimits, choose_merges, superseded
-from spillway.state.expiry import Expiry
-from spillway.state.manifest import Manifest
+from spillway.manager.config import EngineConfig
+from spillway.model import GroupSet, placed_on, union
+from spillway.state.frame import AggregateOperator
+from spillway.state.graph import StatefulOperator
+from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch, Limits, Orders
-from spillway.state.run import Run, in_order
-from spillway.state.step import StatefulOperator
+from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, narrowed, superseded
 
 
 @dataclass(frozen=True, slots=True)

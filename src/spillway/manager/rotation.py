@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from spillway.manager.budget import Budgets
 from spillway.manager.pending_queue import suspended_input
 from spillway.manager.spill import Spill
-from spillway.model.group_set import GroupSet, group_set, members, placed_on
-from spillway.policy.turns import GROUP, SHARE
-from spillway.state.manifest import Manifest
+from spillway.model import GroupSet, group_set, members, placed_on
+from spillway.policy import GROUP, SHARE
+from spillway.state.log import Manifest
 
 FILLED = 0.8
 """How much of the memory for state a turn may fill, waiting input included; the rest is for new input."""

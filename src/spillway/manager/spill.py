@@ -11,10 +11,9 @@ from random import Random
 
 from spillway.errors import BudgetError
 from spillway.manager.budget import Budgets
-from spillway.model.group_set import GroupSet, group_set, members
-from spillway.policy.spill import NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
-from spillway.policy.spill.snapshot import INACTIVE_EPOCHS
-from spillway.state.manifest import Manifest
+from spillway.model import GroupSet, group_set, members
+from spillway.policy.spill import INACTIVE_EPOCHS, NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
+from spillway.state.log import Manifest
 
 HISTORY_WEIGHT = 0.7
 """What the results of an epoch count for in the next, for `recent-history`; unless the job says otherwise."""

@@ -5,5 +5,7 @@ journal is missing from it; the page says how many are.
 """
 
 from spillway.report.checkpoint_report import write_report
+from spillway.report.svg import draw_svg
+from spillway.report.tree_drawing import draw_tree
 
-__all__ = ["write_report"]
+__all__ = ["draw_svg", "draw_tree", "write_report"]

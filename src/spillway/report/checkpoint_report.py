@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from spillway.errors import CheckpointError
-from spillway.manager.checkpoint import IDENTITY
-from spillway.manager.journal import FILE_NAME
-from spillway.report.epoch import Epoch, read_epochs
+from spillway.manager import IDENTITY
+from spillway.manager.journal import FILE_NAME, Epoch, read_epochs
 from spillway.report.page import page
-from spillway.report.running_time import running_time
+from spillway.report.series import running_time
 from spillway.report.totals import totals
-from spillway.state.document import read_document
-from spillway.state.storage import Storage
+from spillway.state.storage import Storage, read_document
 
 
 def write_report(checkpoint: str, out: Path) -> dict[str, Any]:

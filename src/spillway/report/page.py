@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
 
-from spillway.report.epoch import Epoch
+from spillway.manager.journal import Epoch
 from spillway.report.plots import plots
-from spillway.report.running_time import RunningTime
+from spillway.report.series import RunningTime
 from spillway.report.svg import draw_svg
 from spillway.report.totals import Totals
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spillway.manager.journal import Epoch
 from spillway.report import series
-from spillway.report.epoch import Epoch
-from spillway.report.running_time import RunningTime
-from spillway.report.series import Line
+from spillway.report.series import Line, RunningTime
 from spillway.report.svg import COLOURS, Draw
 
 if TYPE_CHECKING:

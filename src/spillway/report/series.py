@@ -1,7 +1,8 @@
 """The numbers behind each plot, from the epochs of a journal. Pure.
 
-A long journal is thinned: neighbouring epochs share a point, so that a page stays small. A point keeps what
-matters of its epochs: the sum of rows, the most memory, the last of what only grows.
+The time axis is in seconds since the first epoch began, without the time that no driver was there. A long
+journal is thinned: neighbouring epochs share a point, so that a page stays small. A point keeps what matters
+of its epochs: the sum of rows, the most memory, the last of what only grows.
 """
 
 from collections import Counter
@@ -9,8 +10,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from spillway.report.epoch import PHASES, Epoch
-from spillway.report.running_time import RunningTime
+from spillway.manager.journal import PHASES, Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTime:
+    begins: tuple[float, ...]
+    """When each epoch began."""
+    ends: tuple[float, ...]
+    restarts: tuple[float, ...]
+    """When a new driver went on."""
+
+
+def running_time(epochs: Sequence[Epoch]) -> RunningTime:
+    begins: list[float] = []
+    ends: list[float] = []
+    restarts: list[float] = []
+    absent = epochs[0].began if epochs else 0.0
+    before: Epoch | None = None
+    for epoch in epochs:
+        begin = epoch.began - absent
+        if before is not None and (epoch.token != before.token or begin < ends[-1]):
+            if epoch.token != before.token:
+                restarts.append(ends[-1])
+            absent += begin - ends[-1]  # the driver was away, or the clock was set back
+            begin = ends[-1]
+        begins.append(begin)
+        ends.append(begin + epoch.seconds)
+        before = epoch
+    return RunningTime(tuple(begins), tuple(ends), tuple(restarts))
+
 
 POINTS = 1_500
 """The most points of one line."""

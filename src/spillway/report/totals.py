@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from spillway.report.epoch import Epoch
-from spillway.report.running_time import RunningTime
+from spillway.manager.journal import Epoch
+from spillway.report.series import RunningTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,5 @@
-"""Spillway on Spark: sessions, sources, epochs, sinks. The only package that imports pyspark."""
+"""Spillway on Spark. With `lab`, the only package that imports pyspark.
+
+`jvm` starts Spark, `sources` and `sinks` are the ends of a query, `worker` runs in Python workers,
+`stream` is an epoch, `compute` and `maintain` are the other two commands, `session` is the public API.
+"""

@@ -1,0 +1,6 @@
+"""The state of operators, and one epoch's work on it: from storage at the bottom to the graph of operators.
+
+`storage` holds bytes, `rows` sorted rows at rest, `memory` their images, `log` what is committed, `orders`
+what a processor is told and reports. `step` has the parts of an epoch's work that operators share; `join`,
+`frame` and `graph` are the operators.
+"""

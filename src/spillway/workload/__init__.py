@@ -4,17 +4,39 @@ Everything here is a pure function of its parameters and of row numbers, so that
 made anywhere, twice, and come out the same. Needs numpy and Arrow; knows nothing of Spark or of state.
 """
 
-from spillway.workload.files import write_streams
-from spillway.workload.rows import count_results, rows
+from spillway.workload.files import write_stream, write_streams
+from spillway.workload.multi_join import RESULT_ROWS, ROWS, MultiJoin, generate_query
+from spillway.workload.options import StreamOptions, parse_options
+from spillway.workload.row_slices import count_results, keys, rows
+from spillway.workload.stocks import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
+from spillway.workload.tpch import QUERIES, tables_of
+from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, TREE, VIEW, TreeJoin
 from spillway.workload.uniform import UniformJoin
-from spillway.workload.workload import Alternation, PartitionClass, Workload
+from spillway.workload.workload import Workload
 
 __all__ = [
-    "Alternation",
-    "PartitionClass",
+    "QUERIES",
+    "RESULT_ROWS",
+    "ROWS",
+    "SCHEMA_SQL",
+    "STOCK_QUERY_SQL",
+    "STOCK_SCHEMAS_SQL",
+    "STOCK_VIEW_SQL",
+    "STREAMS",
+    "TREE",
+    "VIEW",
+    "MultiJoin",
+    "StreamOptions",
+    "TreeJoin",
     "UniformJoin",
     "Workload",
     "count_results",
+    "generate_query",
+    "keys",
+    "parse_options",
     "rows",
+    "tables_of",
+    "write_stock_streams",
+    "write_stream",
     "write_streams",
 ]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.errors import SourceError
-from spillway.workload.rows import rows as workload_rows
+from spillway.workload.row_slices import rows as workload_rows
 from spillway.workload.uniform import UniformJoin
 from spillway.workload.workload import Workload
 

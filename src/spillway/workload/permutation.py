@@ -4,13 +4,18 @@
 without the positions before it. It mixes on the next power of two (every step is a bijection there) and
 walks on while the result falls outside (Black and Rogaway's cycle walking), which takes less than two
 rounds on average. Known limit: mixes well enough for test data, not for cryptography; sizes up to 2^62.
+
+The root of a stream's randomness: its seed and its name, nothing else.
+
+By name and not by position, so a stream generated alone equals the same stream generated among others.
 """
+
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
-
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -61,3 +66,9 @@ def _mix(x: Words, mask: Words, half_bits: Words, words: Words) -> Words:
         x = (x * ((word >> np.uint64(32)) | _ONE)) & mask
         x = x ^ (x >> half_bits)
     return x
+
+
+def stream_key(seed: int, stream: str) -> Words:
+    """One word that differs between seeds and between streams."""
+    name = int.from_bytes(blake2b(stream.encode(), digest_size=8).digest(), "little")
+    return combine(np.array([seed], dtype=np.uint64), np.array([name], dtype=np.uint64))

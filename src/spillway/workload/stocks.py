@@ -15,8 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spillway.workload.files import write_stream
-from spillway.workload.permutation import Words, combine, unit
-from spillway.workload.stream_key import stream_key
+from spillway.workload.permutation import Words, combine, stream_key, unit
 
 STOCK_STREAMS = ("prices", "volumes", "reviews")
 STOCK_SCHEMAS_SQL = {

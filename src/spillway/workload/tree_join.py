@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spillway.workload.files import write_stream
 from spillway.workload.group_key import partition_of
 from spillway.workload.options import parse_options
-from spillway.workload.rows import rows
+from spillway.workload.row_slices import rows
 from spillway.workload.workload import Workload
 
 STREAMS = ("a", "b", "c", "d", "e")

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from spillway.errors import SourceError
 from spillway.workload.payload import payload
-from spillway.workload.permutation import combine
-from spillway.workload.stream_key import stream_key
+from spillway.workload.permutation import combine, stream_key
 
 UNIFORM_SCHEMA = pa.schema(
     [pa.field("k", pa.int64()), pa.field("id", pa.int64()), pa.field("p", pa.string())]

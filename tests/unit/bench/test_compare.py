@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spillway.bench import PeerResult, compare
-from spillway.bench.compare import epoch_growth
-from spillway.bench.peer_result import median_run
+from spillway.lab.engines.result import PeerResult, compare, epoch_growth, median_run
 
 
 def result(engine: str, seconds: float, pss: int | None = 100, **more: object) -> PeerResult:

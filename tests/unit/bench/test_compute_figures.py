@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spillway.bench.compute_claims import claims
-from spillway.bench.compute_figures import (
+from spillway.lab.bench.compute_claims import claims
+from spillway.lab.bench.compute_metrics import (
     SQL_TREES,
     QueryRuns,
     ShortMemory,

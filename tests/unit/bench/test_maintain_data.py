@@ -1,6 +1,6 @@
 """The updates of `bench maintain`: rows that are there go, as many come, and ids are never used twice."""
 
-from spillway.bench.maintain_data import JoiningRows, joining_rows
+from spillway.lab.bench.maintain_data import JoiningRows, joining_rows
 
 
 def test_as_many_come_as_go() -> None:

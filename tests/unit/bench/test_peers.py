@@ -9,13 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from spillway.bench import duckdb_argv, run_subprocess, spark_argv
-from spillway.bench.engine_process import EngineProcess
-from spillway.bench.join import in_turns
-from spillway.bench.join_data import write_join_data
-from spillway.bench.peer_result import PeerResult
-from spillway.bench.process_memory import ProcessMemory, read_pss
 from spillway.errors import SourceError
+from spillway.lab.bench.join import in_turns
+from spillway.lab.engines.data import write_join_data
+from spillway.lab.engines.peers import duckdb_argv, spark_argv
+from spillway.lab.engines.process import EngineProcess, run_subprocess
+from spillway.lab.engines.process_memory import ProcessMemory, read_pss
+from spillway.lab.engines.result import PeerResult
 
 ANSWER = {"engine": "x", "rows_in": 30, "results": 4, "seconds": 1.5, "epoch_seconds": [0.5, 1.0]}
 GROW = "import time; block = bytearray(b'x') * (200 << 20); time.sleep(1.5)"
@@ -74,8 +74,8 @@ def test_limit_stops_the_whole_tree(tmp_path: Path) -> None:
 
 def test_a_process_stays_up_between_its_turns() -> None:
     code = (
-        "import os; from spillway.bench.engine_process import serve; "
-        "from spillway.bench.peer_result import PeerResult; turns = iter(range(9)); "
+        "import os; from spillway.lab.engines.process import serve; "
+        "from spillway.lab.engines.result import PeerResult; turns = iter(range(9)); "
         "serve(lambda: PeerResult('x', os.getpid(), next(turns), 1.0))"
     )
     with EngineProcess(python(code), engine="mine") as process:
@@ -93,13 +93,13 @@ def test_a_process_stays_up_between_its_turns() -> None:
 def test_a_benchmark_that_is_terminated_leaves_no_engine(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     engine = (
-        "import os; from spillway.bench.engine_process import serve; "
-        "from spillway.bench.peer_result import PeerResult; "
+        "import os; from spillway.lab.engines.process import serve; "
+        "from spillway.lab.engines.result import PeerResult; "
         "serve(lambda: PeerResult('x', os.getpid(), 1, 1.0))"
     )
     code = (
-        "import pathlib, sys, time; from spillway.cli import bench, main; "
-        "from spillway.bench.engine_process import EngineProcess\n"
+        "import pathlib, sys, time; from spillway.cli import main; "
+        "from spillway.lab import bench; from spillway.lab.engines.process import EngineProcess\n"
         "def held(**_):\n"
         f"    with EngineProcess([sys.executable, '-c', {engine!r}]) as engine:\n"
         f"        pid = engine.turn(60.0).rows_in\n"
@@ -131,8 +131,8 @@ def test_a_process_that_ends_between_turns_is_a_failure() -> None:
 def test_engines_take_turns_in_changing_order(tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = (
-        "import sys; from spillway.bench.engine_process import serve; "
-        "from spillway.bench.peer_result import PeerResult\n"
+        "import sys; from spillway.lab.engines.process import serve; "
+        "from spillway.lab.engines.result import PeerResult\n"
         "def run():\n"
         "    with open({log!r}, 'a') as log: log.write({name!r})\n"
         "    return PeerResult({name!r}, 1, 1, 1.0, finished={name!r} != 'c')\n"
@@ -180,7 +180,7 @@ def test_duckdb_joins_the_files(tmp_path: Path) -> None:
 def test_spark_command_carries_its_options() -> None:
     argv = spark_argv(Path("d"), Path("o"), "rocksdb", cores=3, limit_seconds=60, free_run=True)
     assert argv[2:] == [
-        "spillway.spark.peer_join", "d", "o", "--store", "rocksdb",
+        "spillway.lab.engines.spark_join", "d", "o", "--store", "rocksdb",
         "--cores", "3", "--shape", "join", "--limit-seconds", "60", "--free-run",
     ]  # fmt: skip
 

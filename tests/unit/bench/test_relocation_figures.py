@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spillway.bench.relocation_figures import (
+from spillway.lab.bench.relocation_metrics import (
     STEADY_EPOCHS,
     WARM_EPOCHS,
     balance_figures,

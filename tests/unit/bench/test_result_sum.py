@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from spillway.bench.engine_process import run_subprocess
-from spillway.bench.result_sum import ResultSum, parquet_sum, query_sum
+from spillway.lab.engines.process import run_subprocess
+from spillway.lab.engines.result_sum import ResultSum, parquet_sum, query_sum
 
 
 def write(path: Path, ids: list[int], kind: pa.DataType, texts: list[str | None]) -> None:

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from spillway.bench.compare import SPARK_ROCKSDB
-from spillway.bench.peer_result import PeerResult
-from spillway.bench.spill_figures import (
+from spillway.lab.bench.spill_metrics import (
     FIFTH,
     FULL,
     HALF,
@@ -17,6 +15,7 @@ from spillway.bench.spill_figures import (
     spill_pause_share,
     spill_pauses,
 )
+from spillway.lab.engines.result import SPARK_ROCKSDB, PeerResult
 
 
 def entry(kind: str, total: float, rows: int, results: int, free: float = 0.0, spills: int = 0) -> Any:

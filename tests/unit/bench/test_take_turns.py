@@ -5,9 +5,9 @@ from functools import partial
 
 import duckdb
 
-from spillway.bench.take_turns import Turn, take_turns
-from spillway.bench.time_limit import TimeIsOverError
 from spillway.errors import ComputeError
+from spillway.lab.engines.time_limit import TimeIsOverError
+from spillway.lab.engines.turns import Turn, take_turns
 
 
 def test_the_median_and_the_last_answer_count() -> None:

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from spillway.bench.time_limit import within
 from spillway.errors import ComputeError
+from spillway.lab.engines.time_limit import within
 
 
 def test_what_is_in_time_is_not_told_to_stop() -> None:

@@ -28,7 +28,7 @@ from spillway.compute.file_statistics import FileRelation, Footers
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
 from spillway.compute.sketch import selectivity
 from spillway.compute.tree import Segment
-from spillway.compute.trees.choose import ALGORITHMS, choose, propose
+from spillway.compute.trees.choice import ALGORITHMS, choose, propose
 from spillway.workload.multi_join import generate_query
 
 

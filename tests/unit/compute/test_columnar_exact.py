@@ -14,7 +14,7 @@ from spillway.compute import columnar
 from spillway.compute.columnar import ColumnarJoin, ShareOfJoin, StoredRelation
 from spillway.compute.cost import CostModel
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
-from spillway.compute.trees.choose import ALGORITHMS, propose
+from spillway.compute.trees.choice import ALGORITHMS, propose
 
 BITS = (8, 16, 32, 64)
 TYPES = dict(zip(BITS, (pa.int8(), pa.int16(), pa.int32(), pa.int64()), strict=True))

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.compute.build_graph import build_graph
 from spillway.compute.compute_view import ComputeView, read_view
+from spillway.compute.graph_builder import build_graph
 from spillway.compute.sketch import BUCKETS, KeySketch, RelationStatistics, join_rows
 from spillway.errors import JobError, ViewError
-from spillway.plan.schema import parse_ddl
-from spillway.view import View
+from spillway.model.schema import parse_ddl
+from spillway.model.view import View
 from spillway.workload.permutation import combine
 
 CATALOG = {

@@ -13,7 +13,7 @@ from spillway.compute.cost import HASH_ENTRY_BYTES, ROW_HEADER_BYTES, CostModel,
 from spillway.compute.fuse import kept_segments
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation, mask_of, members_of
 from spillway.compute.tree import Segment, mask_of_input, steps
-from spillway.compute.trees.choose import ALGORITHMS, NEAR, choose, proposals, propose
+from spillway.compute.trees.choice import ALGORITHMS, NEAR, choose, proposals, propose
 from spillway.compute.trees.exhaustive import connected_pairs
 from spillway.compute.trees.segmented_bushy import compose, group_size
 from spillway.compute.unit_costs import UnitCosts

@@ -8,7 +8,7 @@ from spillway.compute.cost import MOST_ROUNDS, CostModel, Machine
 from spillway.compute.fuse import resident_bytes
 from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
 from spillway.compute.tree import Segment
-from spillway.compute.trees.choose import choose
+from spillway.compute.trees.choice import choose
 from spillway.compute.unit_costs import COLUMNAR
 from spillway.compute.way import (
     COLUMNS,

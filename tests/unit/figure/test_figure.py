@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import JobError, StateError
-from spillway.figure.catalogue import find_experiment
-from spillway.figure.comparison import compare, lines
-from spillway.figure.drawing import draw_figure
-from spillway.figure.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant
-from spillway.figure.outcome import Outcome, outcome
+from spillway.lab.paper.catalogue import find_experiment
+from spillway.lab.paper.comparison import compare, lines
+from spillway.lab.paper.drawing import draw_figure
+from spillway.lab.paper.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant
+from spillway.lab.paper.outcome import Outcome, outcome
 from spillway.manager.budget import Budget
-from spillway.report.epoch import Epoch, ProcessorPart, SpillEvent
-from spillway.workload import count_results
+from spillway.manager.journal.epoch import Epoch, ProcessorPart, SpillEvent
+from spillway.workload.row_slices import count_results
 
 NAMES = ("6.3", "6.4", "6.5", "6.6")
 LESS = Variant(LEAST, "least-productive", 0.3)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from spillway.config import RunConfig
-from spillway.figure.catalogue import EXPERIMENTS, find_experiment
-from spillway.figure.comparison import compare, lines
-from spillway.figure.experiment import PARTITIONS, Variant
-from spillway.figure.outcome import outcome
-from spillway.figure.relocation_experiments import LAZY, NO_RELOCATION, RELOCATION_EXPERIMENTS
+from spillway.job.run import RunConfig
+from spillway.lab.paper.catalogue import EXPERIMENTS, find_experiment
+from spillway.lab.paper.comparison import compare, lines
+from spillway.lab.paper.experiment import PARTITIONS, Variant
+from spillway.lab.paper.outcome import outcome
+from spillway.lab.paper.placement import LAZY, NO_RELOCATION, RELOCATION_EXPERIMENTS
 from spillway.manager.budget import Budget
-from spillway.report.epoch import Epoch, ProcessorPart, SpillEvent
+from spillway.manager.journal.epoch import Epoch, ProcessorPart, SpillEvent
 
 NAMES = tuple(one.name for one in RELOCATION_EXPERIMENTS)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from spillway.errors import JobError, StateError
-from spillway.figure.experiment import Variant
-from spillway.figure.outcome import Outcome
-from spillway.figure.tree_experiments import (
+from spillway.lab.paper.experiment import Variant
+from spillway.lab.paper.outcome import Outcome
+from spillway.lab.paper.tree import (
     GLOBAL,
     LOCAL,
     PAPER,
@@ -20,7 +20,7 @@ from spillway.figure.tree_experiments import (
     tree_lines,
 )
 from spillway.manager.budget import Budget
-from spillway.policy.spill import default_spill, default_spill_share
+from spillway.policy.spill.registry import default_spill, default_spill_share
 from spillway.workload.group_key import partition_of
 from spillway.workload.tree_join import VIEW, TreeJoin
 

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.maintain.algebra import (
-    AlgebraBySize,
-    ArrowAlgebra,
-    consolidate,
-    distinct,
-    equal,
-    fitting,
-    join,
-)
+from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra, consolidate, distinct, equal, fitting, join
 
 NAN = float("nan")
 KEYS = {

@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 
 from spillway.cli.app import app
 from spillway.errors import EvaluationError, SpillwayError
+from spillway.job.maintain import read_maintain_job
 from spillway.maintain import continuous
 from spillway.maintain.continuous import run_rounds
-from spillway.maintain.maintain_job import MaintainJob, read_maintain_job
 from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.settings import MaintainJob
 from spillway.maintain.view_manager import RoundReport
 
 LARGEST = 2**63 - 1

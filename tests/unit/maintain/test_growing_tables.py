@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from spillway.job.maintain import read_maintain_job
 from spillway.maintain.choice import CostChoice, candidates
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.maintain.maintain_job import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
-from spillway.maintain.plan import MaintenancePlan
+from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
 from spillway.maintain.regression import CostFunction
 from spillway.maintain.strategies.greedy import greedy_plan
-from spillway.maintain.view_manager import RECOMPUTE, RoundReport
+from spillway.maintain.view_manager import RoundReport
 
 TABLES = "abcd"
 SQL = "SELECT a.x, d.y FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x JOIN d ON c.y = d.x"

@@ -6,9 +6,9 @@ from math import ceil
 import pytest
 
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.maintain.strategies import plan_round
 from spillway.maintain.strategies.adjacent import adjacent_plan
 from spillway.maintain.strategies.extended_batch import extended_batch_plan
+from spillway.maintain.strategies.registry import plan_round
 
 SIZES = range(2, 11)
 

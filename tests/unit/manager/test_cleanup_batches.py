@@ -10,11 +10,11 @@ from spillway.manager.cleanup import (
     new_batches,
     shared_out,
 )
-from spillway.state.cursor import Cursor
-from spillway.state.group_state import GroupState
-from spillway.state.manifest import NO_BATCH, Manifest
-from spillway.state.orders import CleanupBatch
-from spillway.state.run import Position, Run
+from spillway.state.log.cursor import Cursor
+from spillway.state.log.group_state import GroupState
+from spillway.state.log.manifest import NO_BATCH, Manifest
+from spillway.state.orders.orders import CleanupBatch
+from spillway.state.rows.run import Position, Run
 
 
 def state(size: int, results: int = 0, *, spilled: int = 0, ended: tuple[int, ...] = (0,)) -> GroupState:

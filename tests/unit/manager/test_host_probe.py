@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import CheckpointError
-from spillway.manager.host_probe import HostAnswer, HostProbe
-from spillway.manager.tier_directory import TierDirectory
+from spillway.state.memory.host_probe import HostAnswer, HostProbe
+from spillway.state.memory.tier_directory import TierDirectory
 
 EXECUTOR = str(os.getpid())
 Answer = Callable[..., HostAnswer]

@@ -8,19 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillway.manager.config import Emulation, EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import Emulation, EngineConfig
-from spillway.manager.journal import FILE_NAME, Journal, read_journal
-from spillway.manager.placement_statistics import PlacementStatistics
-from spillway.manager.relocation import RelocationLimits, RelocationManager
-from spillway.plan.expression import ColumnRef
-from spillway.policy.placement import Move, Suggestions, placement_policy
+from spillway.manager.journal.file import FILE_NAME, Journal, read_journal
+from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
+from spillway.manager.relocation.statistics import PlacementStatistics
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.rounds import round_is_over
 from spillway.policy.placement.snapshot import PROCESSOR, WALL
-from spillway.state.manifest import Manifest
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import Report
-from spillway.state.storage import Storage
+from spillway.policy.placement.suggestion import Move, Suggestions
+from spillway.state.join.operator import JoinOperator
+from spillway.state.log.manifest import Manifest
+from spillway.state.orders.report import Report
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from spillway.manager.change import Change
-from spillway.manager.engine_config import EngineConfig
+from spillway.manager.config import EngineConfig
 from spillway.manager.ordering import OrderMaker
-from spillway.state.expiry import Expiry
-from spillway.state.manifest import Manifest
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.run import Run
+from spillway.state.join.operator import JoinOperator
+from spillway.state.log.manifest import Manifest
+from spillway.state.rows.expiry import Expiry
+from spillway.state.rows.run import Run
+from spillway.state.step.operator import WireInput
 
 
 def test_a_receiver_frees_what_is_cleaned_up_while_it_is_loaded(tmp_path: Path) -> None:

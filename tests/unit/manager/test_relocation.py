@@ -8,26 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
-from spillway.manager.moves_in_progress import advanced, begun, incoming_runs, next_loads, placed
-from spillway.manager.placement_statistics import PlacementStatistics, fixed_groups
-from spillway.manager.relocation import Decision, Refusal, RelocationLimits, RelocationManager
-from spillway.manager.relocation_entry import relocation_entry
-from spillway.model.group_set import group_set, members
-from spillway.policy.placement import (
-    ForcedSpill,
-    Move,
-    PlacedGroup,
-    PlacementSnapshot,
-    ProcessorStatistics,
-    Suggestions,
-    placement_policy,
-)
-from spillway.state.cursor import Cursor
-from spillway.state.group_state import GroupState
-from spillway.state.manifest import Manifest
-from spillway.state.orders import Report
-from spillway.state.pending import Pending
-from spillway.state.run import Position, Run
+from spillway.manager.journal.moves import relocation_entry
+from spillway.manager.relocation.moves import advanced, begun, incoming_runs, next_loads, placed
+from spillway.manager.relocation.protocol import Decision, Refusal, RelocationLimits, RelocationManager
+from spillway.manager.relocation.statistics import PlacementStatistics, fixed_groups
+from spillway.model.groups import group_set, members
+from spillway.policy.placement.registry import placement_policy
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.suggestion import ForcedSpill, Move, Suggestions
+from spillway.state.log.cursor import Cursor
+from spillway.state.log.group_state import GroupState
+from spillway.state.log.manifest import Manifest
+from spillway.state.orders.report import Report
+from spillway.state.rows.pending import Pending
+from spillway.state.rows.run import Position, Run
 
 MB = 1 << 20
 

@@ -7,18 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillway.manager.moves_in_progress import placed
-from spillway.manager.relocation import RelocationLimits, RelocationManager
-from spillway.model.group_set import group_set, members
+from spillway.manager.relocation.moves import placed
+from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
+from spillway.model.groups import group_set, members
 from spillway.policy.distribution import distributed
-from spillway.policy.placement import (
-    Move,
-    PlacedGroup,
-    PlacementSnapshot,
-    ProcessorStatistics,
-    Suggestions,
-    placement_policy,
-)
+from spillway.policy.placement.registry import placement_policy
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.suggestion import Move, Suggestions
 
 MB = 1 << 20
 

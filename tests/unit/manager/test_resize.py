@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Cleaning, Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.plan.expression import ColumnRef
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.reference import join
-from spillway.state.storage import Storage
+from spillway.manager.journal.file import Journal
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.join.reference import join
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 GROUPS, ROWS, EPOCHS, RESIZED, WIDTH_BYTES = 24, 4_800, 48, 30, 3_000

@@ -8,9 +8,9 @@ from spillway.manager.budget import Budget, Budgets
 from spillway.manager.rotation import RotationManager, Swap
 from spillway.manager.spill import Spill
 from spillway.policy.turns import GROUP, SHARE
-from spillway.state.group_state import GroupState
-from spillway.state.manifest import Manifest
-from spillway.state.pending import Pending
+from spillway.state.log.group_state import GroupState
+from spillway.state.log.manifest import Manifest
+from spillway.state.rows.pending import Pending
 
 MB = 1 << 20
 BUDGETS = Budgets((Budget(16 * MB),))

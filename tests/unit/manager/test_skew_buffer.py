@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.manager.skew_buffer import MINIMUM_ROWS, SLACK, quotas
-from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
 
 BUFFER_BYTES = 1 << 20
 

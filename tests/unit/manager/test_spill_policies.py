@@ -14,14 +14,15 @@ import pyarrow as pa
 import pytest
 
 from spillway.manager.budget import Budget
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import FILE_NAME, Journal, read_journal
-from spillway.manager.relocation import RelocationLimits
-from spillway.plan.expression import ColumnRef
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.reference import join
-from spillway.state.storage import Storage
+from spillway.manager.journal.file import FILE_NAME, Journal, read_journal
+from spillway.manager.relocation.protocol import RelocationLimits
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.join.reference import join
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 MEMORY_BYTES = 4 << 20

@@ -3,12 +3,12 @@
 import pytest
 
 from spillway.errors import ViewError
+from spillway.model.schema import Column
 from spillway.model.statistic import Frame, Statistic
-from spillway.plan.aggregate_plan import STATISTICS, AggregatePlan
-from spillway.plan.expression import ColumnRef
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.view import View
+from spillway.model.view import View
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.operators.frame import STATISTICS, AggregatePlan
+from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
     "prices": (

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import ViewError
-from spillway.plan.evaluate import evaluate, result_type
-from spillway.plan.expression import Call, Cast, ColumnRef, Expression, Literal
+from spillway.plan.expression.evaluation import evaluate, result_type
+from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal
 
 A, B = ColumnRef(0, 0), ColumnRef(1, 0)
 TRUE, VOID = Literal(True, "boolean"), Literal(None, "void")

@@ -1,9 +1,9 @@
 """What explain says of columns: each once."""
 
-from spillway.plan.explain import explain_dict
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import parse_ddl
-from spillway.view import View
+from spillway.model.schema import parse_ddl
+from spillway.model.view import View
+from spillway.plan.explain.join import explain_dict
+from spillway.plan.rules.planner import plan_view
 
 
 def test_a_selected_key_column_of_a_tree_is_not_listed_twice() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from spillway.errors import ViewError
-from spillway.plan.keys import common_key_type, hash_is_exact
+from spillway.plan.operators.keys import common_key_type, hash_is_exact
 
 
 @pytest.mark.parametrize(

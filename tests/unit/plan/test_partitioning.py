@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import ViewError
-from spillway.model.group_set import members
-from spillway.plan.explain import explain
-from spillway.plan.partitioning import (
+from spillway.model.groups import members
+from spillway.model.schema import Column
+from spillway.model.view import View
+from spillway.plan.explain.join import explain
+from spillway.plan.operators.partitioning import (
     JOIN_KINDS,
     MULTI_PARTITION,
     REPLICATE,
@@ -18,10 +20,8 @@ from spillway.plan.partitioning import (
     Grid,
     partition_classes,
 )
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.plan.tree_plan import TreePlan
-from spillway.view import View
+from spillway.plan.operators.tree import TreePlan
+from spillway.plan.rules.planner import plan_view
 
 CATALOG = dict.fromkeys("abcde", (Column("x", "bigint"), Column("y", "bigint")))
 SQL = "SELECT a.y AS m FROM a, b, c, d WHERE a.x = b.x AND b.x = c.x AND c.y = d.x"

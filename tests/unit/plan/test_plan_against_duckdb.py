@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillway.plan.evaluate import evaluate, result_type
-from spillway.plan.expression import ColumnRef
-from spillway.plan.join_plan import JoinPlan
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column, parse_ddl
-from spillway.view import View
+from spillway.model.schema import Column, parse_ddl
+from spillway.model.view import View
+from spillway.plan.expression.evaluation import evaluate, result_type
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.operators.join import JoinPlan
+from spillway.plan.rules.planner import plan_view
 
 DDL = "k int, j int, x int, y int, s string"
 TABLES = ("a", "b", "c", "d")

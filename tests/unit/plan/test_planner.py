@@ -5,11 +5,11 @@ import pickle
 import pytest
 
 from spillway.errors import ViewError
-from spillway.plan.expression import Call, ColumnRef, Literal
-from spillway.plan.join_plan import JoinPlan
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import parse_ddl
-from spillway.view import View
+from spillway.model.schema import parse_ddl
+from spillway.model.view import View
+from spillway.plan.expression.nodes import Call, ColumnRef, Literal
+from spillway.plan.operators.join import JoinPlan
+from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
     "a": parse_ddl("k long, j int, id long, x int, z int, s string, st struct<f:int,g:string>"),

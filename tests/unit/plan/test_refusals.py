@@ -3,9 +3,9 @@
 import pytest
 
 from spillway.errors import ViewError
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import parse_ddl
-from spillway.view import View
+from spillway.model.schema import parse_ddl
+from spillway.model.view import View
+from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
     "a": parse_ddl(

@@ -3,7 +3,7 @@
 import pytest
 
 from spillway.errors import ViewError
-from spillway.plan.schema import Column, normalise_type, parse_ddl
+from spillway.model.schema import Column, normalise_type, parse_ddl
 
 
 def test_type_names_are_normalised() -> None:

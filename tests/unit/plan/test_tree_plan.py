@@ -3,12 +3,12 @@
 import pytest
 
 from spillway.errors import ViewError
-from spillway.plan.expression import describe
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.plan.tree_layout import GroupNumber, KeyHash, KeyValue, LeafColumn, layout
-from spillway.plan.tree_plan import TreePlan, shape_text
-from spillway.view import View
+from spillway.model.schema import Column
+from spillway.model.view import View
+from spillway.plan.expression.nodes import describe
+from spillway.plan.operators.tree import TreePlan, shape_text
+from spillway.plan.operators.tree_layout import GroupNumber, KeyHash, KeyValue, LeafColumn, layout
+from spillway.plan.rules.planner import plan_view
 
 COLUMNS = (Column("x", "bigint"), Column("y", "bigint"), Column("z", "bigint"), Column("s", "string"))
 CATALOG = dict.fromkeys("abcdefgh", COLUMNS)

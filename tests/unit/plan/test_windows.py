@@ -3,10 +3,10 @@
 import pytest
 
 from spillway.errors import ViewError
+from spillway.model.schema import Column
+from spillway.model.view import View
 from spillway.model.window import Window
-from spillway.plan.planner import plan_view
-from spillway.plan.schema import Column
-from spillway.view import View
+from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
     "prices": (Column("sym", "string"), Column("ts", "timestamp", 5_000_000), Column("price", "double")),

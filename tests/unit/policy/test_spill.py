@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from spillway.errors import BudgetError
 from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
 from spillway.manager.spill import SpillManager
-from spillway.policy.spill import SPILL_POLICIES, GroupStatistics, SpillSnapshot
-from spillway.state.group_state import GroupState
-from spillway.state.manifest import Manifest
-from spillway.state.orders import Limits
+from spillway.policy.spill.registry import SPILL_POLICIES
+from spillway.policy.spill.snapshot import GroupStatistics, SpillSnapshot
+from spillway.state.log.group_state import GroupState
+from spillway.state.log.manifest import Manifest
+from spillway.state.orders.orders import Limits
 
 GROUPS = (
     GroupStatistics(0, bytes=100, results=400, age_epochs=9, idle_epochs=1, recent_results=1.0),

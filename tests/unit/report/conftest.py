@@ -8,11 +8,12 @@ import pytest
 
 from spillway.manager.budget import Budget
 from spillway.manager.checkpoint import Checkpoint, Identity
+from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import FILE_NAME, Journal
-from spillway.plan.expression import ColumnRef
-from spillway.state.operator import JoinOperator, WireInput
+from spillway.manager.journal.file import FILE_NAME, Journal
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.step.operator import WireInput
 from spillway.testing import ListSink, LocalCluster
 
 GROUPS = 16

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from spillway.manager.engine import Engine
-from spillway.manager.journal import FILE_NAME
-from spillway.report import write_report
-from spillway.report.epoch import read_epochs
+from spillway.manager.journal.epoch import read_epochs
+from spillway.manager.journal.file import FILE_NAME
+from spillway.report.checkpoint_report import write_report
 from spillway.report.page import ranges
-from spillway.report.running_time import running_time
-from spillway.report.series import POINTS, memory, productivity, spill_marks, throughput
+from spillway.report.series import POINTS, memory, productivity, running_time, spill_marks, throughput
 from spillway.report.totals import totals
 
 Finished = tuple[Path, Engine]

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import dataset
 
-from spillway.spark.sinks import Sink, StagedEpoch
 from spillway.spark.sinks.delta import DeltaSink
 from spillway.spark.sinks.parquet import ParquetSink
-from spillway.state.storage import Storage
+from spillway.spark.sinks.sink import Sink, StagedEpoch
+from spillway.state.storage.storage import Storage
 
 FORMATS = ("delta", "parquet")
 

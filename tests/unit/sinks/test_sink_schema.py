@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SinkError
-from spillway.spark.sinks import parquet_schema
+from spillway.spark.sinks.schema import parquet_schema
 
 LEAVES = st.sampled_from(
     [

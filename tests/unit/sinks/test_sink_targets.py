@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spillway.errors import SinkError
-from spillway.spark.sinks import ResultFile, Sink, StagedEpoch, open_sink
+from spillway.spark.sinks.factory import open_sink
+from spillway.spark.sinks.sink import ResultFile, Sink, StagedEpoch
 
 
 @pytest.fixture(params=["delta", "parquet"])

@@ -13,12 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from spillway.manager.budget import Budget
-from spillway.manager.engine import Engine, Files
-from spillway.manager.engine_config import EngineConfig
-from spillway.manager.journal import Journal
-from spillway.plan.expression import ColumnRef
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.storage import Storage
+from spillway.manager.config import EngineConfig
+from spillway.manager.engine import Engine
+from spillway.manager.journal.file import Journal
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.orders.report import Files
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 INPUTS, GROUPS, ROW_BYTES = 3, 64, 280

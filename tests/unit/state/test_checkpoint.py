@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import CheckpointError
-from spillway.manager import tier_directory
 from spillway.manager.checkpoint import Checkpoint, Identity
-from spillway.manager.journal import Journal, read_journal
-from spillway.manager.tier_directory import TierDirectory, choose_directory
+from spillway.manager.journal.file import Journal, read_journal
+from spillway.state.memory import tier_directory
+from spillway.state.memory.tier_directory import TierDirectory, choose_directory
 
 IDENTITY = Identity("f00d", "SELECT 1", (("bigint", "string"), ("bigint",)), 256)
 

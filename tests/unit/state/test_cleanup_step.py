@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.plan.expression import ColumnRef
-from spillway.state.cleanup import CleanupStep, _driving, part_bounds, terms
-from spillway.state.cursor import Cursor
-from spillway.state.group import flags, group_of, group_starts
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import CleanupBatch, Limits
-from spillway.state.production import Production
-from spillway.state.run import Position, Run, write_run
-from spillway.state.segment import Segment, sorted_segment
-from spillway.state.storage import Storage
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.cleanup import CleanupStep, _driving, part_bounds, terms
+from spillway.state.join.operator import JoinOperator
+from spillway.state.join.production import Production
+from spillway.state.log.cursor import Cursor
+from spillway.state.orders.orders import CleanupBatch, Limits
+from spillway.state.rows.group import flags, group_of, group_starts
+from spillway.state.rows.run import Position, Run, write_run
+from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.step.operator import WireInput
+from spillway.state.storage.storage import Storage
 
 GROUPS = 2
 SPREAD = np.uint64(0x9E3779B97F4A7C15)

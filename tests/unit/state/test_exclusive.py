@@ -11,10 +11,10 @@ from obstore.store import LocalStore, MemoryStore
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.checkpoint import Checkpoint, Identity
-from spillway.state.manifest_log import ManifestLog
-from spillway.state.object_store import open_store, put_new
-from spillway.state.race_probe import require_one_winner
-from spillway.state.storage import Storage
+from spillway.state.log.manifest_log import ManifestLog
+from spillway.state.storage.object_store import open_store, put_new
+from spillway.state.storage.race_probe import require_one_winner
+from spillway.state.storage.storage import Storage
 
 IDENTITY = Identity("f00d", "SELECT 1", (("bigint",),), 8)
 WRITERS = 4

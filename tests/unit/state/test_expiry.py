@@ -5,17 +5,10 @@ import pyarrow as pa
 import pytest
 
 from spillway.model.window import Window
-from spillway.state.expiry import (
-    NEVER,
-    Expiry,
-    advanced,
-    expired_slices,
-    lagging_groups,
-    youngest,
-)
-from spillway.state.group import group_starts
-from spillway.state.run import EventTimes, Position, Run
-from spillway.state.segment import Segment
+from spillway.state.rows.expiry import NEVER, Expiry, advanced, expired_slices, lagging_groups, youngest
+from spillway.state.rows.group import group_starts
+from spillway.state.rows.run import EventTimes, Position, Run
+from spillway.state.rows.segment import Segment
 
 GROUPS = 4
 WINDOW = Window(column=1, range_us=10, lateness_us=3)

@@ -9,13 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spillway.errors import CheckpointError, StateError
-from spillway.state.compaction import CompactionLimits, choose_merges
-from spillway.state.document import encode_document, read_document
-from spillway.state.manifest import NO_BATCH, Counters, EpochRecord, Manifest
-from spillway.state.manifest_log import ManifestLog
-from spillway.state.pending import Pending
-from spillway.state.run import Position, Run, in_order
-from spillway.state.storage import Storage
+from spillway.state.log.manifest import NO_BATCH, Manifest
+from spillway.state.log.manifest_log import ManifestLog
+from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.rows.compaction import CompactionLimits, choose_merges
+from spillway.state.rows.pending import Pending
+from spillway.state.rows.run import Position, Run, in_order
+from spillway.state.storage.document import encode_document, read_document
+from spillway.state.storage.storage import Storage
 
 PLACEMENT = (0, 0, 1)
 

@@ -2,11 +2,12 @@
 
 from dataclasses import fields, replace
 
-from spillway.state.cursor import Cursor
-from spillway.state.group_state import GroupState
-from spillway.state.manifest import NO_BATCH, Counters, EpochRecord, Manifest
-from spillway.state.pending import Pending
-from spillway.state.run import EventTimes, Position, Run
+from spillway.state.log.cursor import Cursor
+from spillway.state.log.group_state import GroupState
+from spillway.state.log.manifest import NO_BATCH, Manifest
+from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.rows.pending import Pending
+from spillway.state.rows.run import EventTimes, Position, Run
 
 PLACEMENT = (0, 0, 1, 1)
 NOTHING = EpochRecord(0, 1, None, (), (), {}, (), Counters())

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spillway.manager.tier_directory import TMPFS
+from spillway.state.memory.tier_directory import TMPFS
 
 CHILD = Path(__file__).parent / "bounded_run.py"
 MEMORY_BYTES = 16 << 20

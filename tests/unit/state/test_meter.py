@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spillway.state.meter import Meter
+from spillway.state.step.meter import Meter
 
 SIZE = 8 << 20
 

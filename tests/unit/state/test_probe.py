@@ -8,10 +8,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.state.group import flags, group_of
-from spillway.state.probe import MAX_RESULTS_OF_ROW, Gathering, chunk, probe, verify
-from spillway.state.reference import join
-from spillway.state.segment import Segment, merge, sorted_segment
+from spillway.state.join.probe import MAX_RESULTS_OF_ROW, Gathering, chunk, probe, verify
+from spillway.state.join.reference import join
+from spillway.state.rows.group import flags, group_of
+from spillway.state.rows.segment import Segment, merge, sorted_segment
 
 GROUPS = 4
 SPREAD = np.uint64(0x9E3779B97F4A7C15)

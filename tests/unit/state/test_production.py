@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.plan.evaluate import Columns
-from spillway.plan.expression import Call, ColumnRef, Expression
-from spillway.state.group import Int64Array
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import NO_BOUND, Limits
-from spillway.state.probe import chunk, probe
-from spillway.state.production import LEAST_ROWS, Production
-from spillway.state.results import Written
-from spillway.state.segment import Segment, sorted_segment
+from spillway.plan.expression.evaluation import Columns
+from spillway.plan.expression.nodes import Call, ColumnRef, Expression
+from spillway.state.join.operator import JoinOperator
+from spillway.state.join.probe import chunk, probe
+from spillway.state.join.production import LEAST_ROWS, Production
+from spillway.state.orders.orders import NO_BOUND, Limits
+from spillway.state.rows.group import Int64Array
+from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.step.operator import WireInput
+from spillway.state.step.results import Written
 
 GROUPS = 4
 SPREAD = np.uint64(0x9E3779B97F4A7C15)

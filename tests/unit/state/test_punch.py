@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spillway.model.group_set import all_groups, group_set
-from spillway.state.group import cut, group_of
-from spillway.state.memory_tier import LEFT_SHARE, MemoryTier
-from spillway.state.punch import PAGE_BYTES, holes_of
-from spillway.state.run import Position, Run, decode, write_run, write_segment
-from spillway.state.segment import Segment, sorted_segment
-from spillway.state.storage import Storage, mapped_file
+from spillway.model.groups import all_groups, group_set
+from spillway.state.memory.punch import PAGE_BYTES, holes_of
+from spillway.state.memory.tier import LEFT_SHARE, MemoryTier
+from spillway.state.rows.group import cut, group_of
+from spillway.state.rows.run import Position, Run, decode, write_run, write_segment
+from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.storage.storage import Storage, mapped_file
 
 GROUPS = 8
 MANY, FEW = 40_000, 2_000

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spillway.plan.expression import ColumnRef
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.orders import NO_BOUND
-from spillway.state.results import LEAST_ROW_GROUPS, ResultWriter
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.orders.orders import NO_BOUND
+from spillway.state.step.operator import WireInput
+from spillway.state.step.results import LEAST_ROW_GROUPS, ResultWriter
 
 SCHEMA = pa.schema([("id", pa.int64())])
 OPERATOR = JoinOperator(

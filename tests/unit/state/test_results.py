@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.plan.expression import ColumnRef
-from spillway.state.group import group_starts
-from spillway.state.lineage import LineageCounter
-from spillway.state.operator import JoinOperator, WireInput
-from spillway.state.results import ResultWriter
+from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.join.operator import JoinOperator
+from spillway.state.rows.group import group_starts
+from spillway.state.step.operator import WireInput
+from spillway.state.step.results import ResultWriter
+from spillway.state.step.tally import LineageCounter
 
 GROUPS = 4
 OPERATOR = JoinOperator(

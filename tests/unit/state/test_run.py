@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import StateError
-from spillway.model.group_set import all_groups, group_set
-from spillway.state.group import group_of, present
-from spillway.state.memory_tier import MemoryTier
-from spillway.state.pending import Pending, PendingWriter, group_counts, read_pending
-from spillway.state.run import Position, Run, decode, read_run, write_run
-from spillway.state.segment import Segment, rows_only, sorted_segment
-from spillway.state.storage import Storage
+from spillway.model.groups import all_groups, group_set
+from spillway.state.memory.tier import MemoryTier
+from spillway.state.rows.group import group_of, present
+from spillway.state.rows.pending import Pending, PendingWriter, group_counts, read_pending
+from spillway.state.rows.run import Position, Run, decode, read_run, write_run
+from spillway.state.rows.segment import Segment, rows_only, sorted_segment
+from spillway.state.storage.storage import Storage
 
 GROUPS = 8
 HASHES = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40)

@@ -7,10 +7,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.model.group_set import all_groups, from_hex, group_set, members, to_hex
-from spillway.state.group import cut, flags, group_of, group_starts, present
-from spillway.state.segment import Segment, merge, rows_only, sorted_segment
-from spillway.state.utc import in_utc
+from spillway.model.groups import all_groups, from_hex, group_set, members, to_hex
+from spillway.state.rows.group import cut, flags, group_of, group_starts, present
+from spillway.state.rows.segment import Segment, merge, rows_only, sorted_segment
+from spillway.state.step.intake import in_utc
 
 FEW = st.lists(st.sampled_from([-(2**63), -5, -1, 0, 1, 2**40, 2**63 - 1]), max_size=12)
 GROUP_COUNTS = st.sampled_from([1, 2, 3, 7, 256, 65_536])

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.state.exchange import folded
-from spillway.state.tree_operator import TreeOperator
-from spillway.state.tree_step import MOST_SLICES, Delivery, TornEpochError, agreed, by_owner, together
+from spillway.state.graph.delivery import Delivery, TornEpochError, agreed, together
+from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.step import MOST_SLICES, by_owner
+from spillway.state.rows.group import folded
 
 
 def test_parts_that_read_different_attempts_are_no_epoch() -> None:

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 from spillway.manager.pending_queue import earliest_to_come
-from spillway.state.compaction import CompactionLimits, superseded
-from spillway.state.final_rows import FinalRows
-from spillway.state.group import group_starts
-from spillway.state.manifest import Manifest
-from spillway.state.pending import Pending, PendingWriter, read_pending
-from spillway.state.run import EventTimes, Position, Run
-from spillway.state.segment import Segment
-from spillway.state.storage import Storage
+from spillway.state.frame.final_rows import FinalRows
+from spillway.state.log.manifest import Manifest
+from spillway.state.rows.compaction import CompactionLimits, superseded
+from spillway.state.rows.group import group_starts
+from spillway.state.rows.pending import Pending, PendingWriter, read_pending
+from spillway.state.rows.run import EventTimes, Position, Run
+from spillway.state.rows.segment import Segment
+from spillway.state.storage.storage import Storage
 
 ENTRY = Pending("p", 0, 3, 100, 7, 60, 0b11, (1, 2), earliest=50)
 

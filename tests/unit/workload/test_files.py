@@ -6,7 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from spillway.errors import SourceError
-from spillway.workload import UniformJoin, Workload, rows, write_streams
+from spillway.workload.files import write_streams
+from spillway.workload.row_slices import rows
+from spillway.workload.uniform import UniformJoin
+from spillway.workload.workload import Workload
 
 
 def test_files_are_equal_slices_in_order_of_modification(tmp_path: Path) -> None:

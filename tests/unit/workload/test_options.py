@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from spillway.errors import SourceError
-from spillway.workload import Alternation, PartitionClass
 from spillway.workload.options import DEFAULT_ROWS_PER_TASK, parse_options
+from spillway.workload.workload import Alternation, PartitionClass
 
 
 def test_all_options() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SourceError
-from spillway.state.group import group_of
-from spillway.workload import Alternation, PartitionClass, Workload, count_results, rows
-from spillway.workload.rows import SCHEMA, keys, partition_values
+from spillway.state.rows.group import group_of
+from spillway.workload.row_slices import SCHEMA, count_results, keys, partition_values, rows
+from spillway.workload.workload import Alternation, PartitionClass, Workload
 
 THIRDS = (
     PartitionClass(4, Fraction(1, 3)),

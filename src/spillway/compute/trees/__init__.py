@@ -1,1 +1,18 @@
-"""Tree shapes, one algorithm per file; `choose` compares them by the cost model."""
+"""Tree shapes, one algorithm per file; `choice` compares them by the cost model."""
+
+from spillway.compute.trees.choice import ALGORITHMS, CHOSEN, Proposal, choose
+from spillway.compute.trees.incremental import incremental_tree
+from spillway.compute.trees.right_deep import right_deep_tree
+from spillway.compute.trees.segmented_bushy import compose
+from spillway.compute.trees.segmented_right_deep import minimized_work
+
+__all__ = [
+    "ALGORITHMS",
+    "CHOSEN",
+    "Proposal",
+    "choose",
+    "compose",
+    "incremental_tree",
+    "minimized_work",
+    "right_deep_tree",
+]

@@ -12,7 +12,7 @@ from itertools import islice
 from spillway.maintain.cost_model import CostModel, PlanEstimate
 from spillway.maintain.graph import ViewGraph
 from spillway.maintain.plan import MaintenancePlan
-from spillway.maintain.strategies.conditional import conditional_plan
+from spillway.maintain.strategies import conditional_plan
 
 MOST_PATHS = 500
 """Estimating a path takes about a millisecond; a dense graph has thousands of them."""

@@ -1,1 +1,27 @@
-"""Databases that hold the sources of maintained views, behind one protocol (`server.py`)."""
+"""Databases that hold the sources of maintained views, behind one protocol (`server`).
+
+Contract: a server answers queries at its present state and says exactly what changed since a position, or
+that it is another incarnation. SQL is parameterised and quoted.
+"""
+
+from spillway.maintain.sources.delta import DeltaServer
+from spillway.maintain.sources.duckdb import DuckDbServer
+from spillway.maintain.sources.position import Position, recreated, restored
+from spillway.maintain.sources.server import FEEDS, Cut, Relation, Server
+from spillway.maintain.sources.sqlite import SqliteServer
+from spillway.maintain.sources.table_files import TableFiles, Version
+
+__all__ = [
+    "FEEDS",
+    "Cut",
+    "DeltaServer",
+    "DuckDbServer",
+    "Position",
+    "Relation",
+    "Server",
+    "SqliteServer",
+    "TableFiles",
+    "Version",
+    "recreated",
+    "restored",
+]

@@ -29,8 +29,8 @@ from spillway.maintain.sources.file_identity import delta_identity
 from spillway.maintain.sources.position import Position, recreated
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.unify import KeySet
-from spillway.plan.arrow_types import spark_type
-from spillway.plan.schema import Column
+from spillway.model import Column
+from spillway.plan.expression import spark_type
 
 
 class DeltaServer:

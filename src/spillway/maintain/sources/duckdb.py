@@ -18,13 +18,13 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.change_readers import ChangeReaders
+from spillway.maintain.sources.change_tables import ChangeReaders
 from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture, quoted
 from spillway.maintain.sources.position import Position, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
-from spillway.plan.schema import Column
+from spillway.model import Column
 
 _OLD = "spillway_readers"
 """In the schema `main`: left by a version that recorded changes by triggers."""

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from spillway.maintain.execute import Answer
 from spillway.maintain.unify import KeySet
-from spillway.plan.schema import Column
+from spillway.model import Column
 
 LOGICAL, TRIGGERS = "logical", "triggers"
 FEEDS = (LOGICAL, TRIGGERS)

@@ -17,8 +17,8 @@ from deltalake.exceptions import DeltaError
 from spillway.errors import SourceError
 from spillway.maintain.sources.file_identity import delta_identity, files_identity
 from spillway.maintain.sources.position import recreated
-from spillway.plan.arrow_types import spark_type
-from spillway.plan.schema import Column
+from spillway.model import Column
+from spillway.plan.expression import spark_type
 
 Version = int | list[str]
 _REFUSED = frozenset({"deletionVectors", "columnMapping"})

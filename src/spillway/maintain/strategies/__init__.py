@@ -5,6 +5,17 @@ after the round of the inputs before k and with the states before the round of t
 differ in which queries share a trip to a source.
 """
 
+from spillway.maintain.strategies.adjacent import adjacent_plan
+from spillway.maintain.strategies.conditional import conditional_plan
+from spillway.maintain.strategies.extended_batch import extended_batch_plan
+from spillway.maintain.strategies.greedy import greedy_plan
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 
-__all__ = ["STRATEGIES", "plan_round"]
+__all__ = [
+    "STRATEGIES",
+    "adjacent_plan",
+    "conditional_plan",
+    "extended_batch_plan",
+    "greedy_plan",
+    "plan_round",
+]

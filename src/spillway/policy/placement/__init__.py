@@ -1,26 +1,42 @@
-"""Which processor has which group: one pure policy per file, by name. The manager decides what is done."""
+"""Which processor has which group: one pure policy per file, by name.
 
-from spillway.policy.placement.registry import (
-    NO_PLACEMENT,
-    PLACEMENT_POLICIES,
-    PlacementParameters,
-    PlacementPolicy,
-    placement_policy,
+To add one: a file with a function of a `PlacementSnapshot`, and its line in `registry`.
+"""
+
+from spillway.policy.placement.need import Progress
+from spillway.policy.placement.registry import NO_PLACEMENT, PlacementPolicy, placement_policy
+from spillway.policy.placement.rounds import RoundParameters, next_collection, round_is_over
+from spillway.policy.placement.snapshot import (
+    LOAD_SIGNALS,
+    NEVER,
+    PROCESSOR,
+    WALL,
+    PlacedGroup,
+    PlacementSnapshot,
+    ProcessorStatistics,
 )
-from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
-from spillway.policy.placement.suggestion import NOTHING, ForcedSpill, Move, Suggestions
+from spillway.policy.placement.spread import spread_groups
+from spillway.policy.placement.stay import StayParameters
+from spillway.policy.placement.suggestion import ForcedSpill, Move, Suggestions
 
 __all__ = [
-    "NOTHING",
+    "LOAD_SIGNALS",
+    "NEVER",
     "NO_PLACEMENT",
-    "PLACEMENT_POLICIES",
+    "PROCESSOR",
+    "WALL",
     "ForcedSpill",
     "Move",
     "PlacedGroup",
-    "PlacementParameters",
     "PlacementPolicy",
     "PlacementSnapshot",
     "ProcessorStatistics",
+    "Progress",
+    "RoundParameters",
+    "StayParameters",
     "Suggestions",
+    "next_collection",
     "placement_policy",
+    "round_is_over",
+    "spread_groups",
 ]

@@ -12,7 +12,7 @@ leave memory unused. What it needs is given, or estimated from how far its input
 from dataclasses import dataclass
 
 from spillway.errors import JobError
-from spillway.model.group_set import group_set
+from spillway.model import group_set
 from spillway.policy.placement.lazy_disk import LazyDiskParameters, lazy_disk
 from spillway.policy.placement.need import estimated_need
 from spillway.policy.placement.pairwise_memory import ends, is_unbalanced, resident_groups, span_is_over

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from spillway.errors import JobError
-from spillway.model.byte_size import parse_bytes
+from spillway.model import parse_bytes
 from spillway.policy.placement.active_disk import ActiveDiskParameters, active_disk
 from spillway.policy.placement.diffusion import diffusion
 from spillway.policy.placement.flux_hybrid import flux_hybrid

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spillway.model.group_set import GroupSet, group_set
+from spillway.model import GroupSet, group_set
 from spillway.policy.placement.snapshot import PlacedGroup
 
 

@@ -17,14 +17,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from spillway.compute.compute_view import ComputeView, read_view
-from spillway.compute.cost import CostModel, Machine
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
-from spillway.compute.tree import Segment
-from spillway.compute.unit_costs import UnitCosts
+from spillway.compute import (
+    ComputeView,
+    CostModel,
+    JoinGraph,
+    KeyClass,
+    Machine,
+    Relation,
+    Segment,
+    UnitCosts,
+    read_view,
+)
+from spillway.model import View
 from spillway.spark.compute.execution import Execution
 from spillway.spark.sources import columns_of
-from spillway.view import View
 
 REPEATS = 3
 TABLES = 7

@@ -13,10 +13,16 @@ from pyspark import AccumulatorParam, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from spillway.compute.columnar import ColumnarJoin, ShareOfJoin, StoredRelation
-from spillway.compute.compute_view import ComputeView
-from spillway.compute.cost import CostModel
-from spillway.compute.tree import Segment, mask_of_input, steps
+from spillway.compute import (
+    ColumnarJoin,
+    ComputeView,
+    CostModel,
+    Segment,
+    ShareOfJoin,
+    StoredRelation,
+    mask_of_input,
+    steps,
+)
 from spillway.spark.compute.measured_rows import Measured
 from spillway.spark.compute.segment_sql import quoted
 

@@ -15,27 +15,28 @@ from typing import Any
 import psutil
 from pyspark.sql import DataFrame, SparkSession
 
-from spillway.compute.build_graph import build_graph
-from spillway.compute.columnar import column_bytes
-from spillway.compute.compute_view import read_view
-from spillway.compute.cost import CostModel, Machine
-from spillway.compute.explain import draw_text, tree_report
-from spillway.compute.fuse import resident_bytes
-from spillway.compute.trees.choose import CHOSEN, Proposal, choose
-from spillway.compute.unit_costs import UnitCosts
-from spillway.compute.way import (
+from spillway.compute import (
     COLUMNS,
     SPARK,
     STATEMENTS,
+    CostModel,
     Decision,
+    Machine,
+    UnitCosts,
+    build_graph,
+    column_bytes,
     decide,
+    draw_text,
     joined_on_several_keys,
+    read_view,
+    resident_bytes,
     spark_seconds,
+    tree_report,
 )
-from spillway.compute_job import SPARK_PLAN, TREE, ComputeConfig, check_sink
+from spillway.compute.trees import CHOSEN, Proposal, choose
 from spillway.errors import BudgetError, ComputeError, SourceError
-from spillway.job import SinkSpec, SourceSpec
-from spillway.model.byte_size import parse_bytes
+from spillway.job import SPARK_PLAN, TREE, ComputeConfig, SinkSpec, SourceSpec, check_sink
+from spillway.model import View, parse_bytes
 from spillway.spark.compute.cancellation import CANCELLED
 from spillway.spark.compute.columnar_run import can_join_columns, is_small, plain_files
 from spillway.spark.compute.execution import Execution, Listener, SegmentOutcome
@@ -45,7 +46,6 @@ from spillway.spark.compute.statistics_cache import StatisticsCache
 from spillway.spark.compute.stored_source import open_stored_source
 from spillway.spark.compute.view_writer import ViewWriter
 from spillway.spark.sources import columns_of
-from spillway.view import View
 
 REPLICATE_BYTES = 256e6
 """Spark builds a replicated table on the driver; beyond this its heap is at risk."""

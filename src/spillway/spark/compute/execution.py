@@ -18,11 +18,15 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spillway.compute.columnar import ColumnMemoryError
-from spillway.compute.compute_view import ComputeView
-from spillway.compute.cost import CostModel
-from spillway.compute.fuse import kept_segments, statement
-from spillway.compute.tree import Input, Segment
+from spillway.compute import (
+    ColumnMemoryError,
+    ComputeView,
+    CostModel,
+    Input,
+    Segment,
+    kept_segments,
+    statement,
+)
 from spillway.errors import BudgetError, ComputeError
 from spillway.spark.compute.cancellation import Cancellation, first_line
 from spillway.spark.compute.columnar_run import ColumnarRun, columnar_run

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spillway.compute.tree import Input, Segment
+from spillway.compute import Input, Segment
 
 ROWS_METRIC = "number of output rows"
 TABLE_METRICS = {"BroadcastExchange": "data size", "ShuffledHashJoin": "data size of build side"}

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spillway.compute.compute_view import ComputeView
+from spillway.compute import ComputeView
 from spillway.errors import ComputeError
 from spillway.spark.compute.cancellation import Cancellation, first_line
 from spillway.spark.compute.execution import Write

@@ -12,13 +12,20 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame
 
-from spillway.compute.compute_view import ComputeView, ReadRelation
-from spillway.compute.file_statistics import FileRelation, Footers
-from spillway.compute.sketch import SLOT_BYTES, KeySketch, RelationStatistics
-from spillway.compute.way import expected_seconds, statistics_seconds
-from spillway.spark.compute.relations import read_relations
+from spillway.compute import (
+    SLOT_BYTES,
+    ComputeView,
+    FileRelation,
+    Footers,
+    KeySketch,
+    ReadRelation,
+    RelationStatistics,
+    expected_seconds,
+    statistics_seconds,
+)
 from spillway.spark.compute.segment_sql import quoted
 from spillway.spark.compute.statistics import collect_statistics
+from spillway.spark.compute.stored_source import read_relations
 
 MOST_GUESSED_ROWS = 1e9
 """Spark takes what it knows nothing of to be larger than anything."""

@@ -9,10 +9,17 @@ chain of DataFrame joins after every join.
 
 from collections.abc import Callable
 
-from spillway.compute.compute_view import ComputeView, ReadRelation
-from spillway.compute.cost import CostModel
-from spillway.compute.join_graph import members_of
-from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
+from spillway.compute import (
+    ComputeView,
+    CostModel,
+    Input,
+    ReadRelation,
+    Segment,
+    Step,
+    mask_of_input,
+    members_of,
+    steps,
+)
 
 REPLICATED, PARTITIONED = "BROADCAST", "SHUFFLE_HASH"
 

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spillway.compute.compute_view import ComputeView
-from spillway.compute.sketch import BUCKETS, SLOT_BYTES, KeySketch, RelationStatistics
-from spillway.plan.keys import common_key_type
+from spillway.compute import BUCKETS, SLOT_BYTES, ComputeView, KeySketch, RelationStatistics
+from spillway.plan.operators import common_key_type
 
 _SIGN_BIT = 40
 _BITS = 64

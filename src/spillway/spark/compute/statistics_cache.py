@@ -16,10 +16,9 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from spillway.compute.compute_view import ComputeView
-from spillway.compute.sketch import KeySketch, RelationStatistics
-from spillway.cost_file import default_path
+from spillway.compute import ComputeView, KeySketch, RelationStatistics
 from spillway.job import SourceSpec
+from spillway.spark.compute.cost_file import default_path
 
 _FORMAT = 3
 _LEAST_FACTOR, _MOST_FACTOR = 0.5, 100.0

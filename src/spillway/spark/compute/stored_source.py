@@ -2,8 +2,11 @@
 
 A database table is read once, in one statement with a quoted name, and handed to Spark as Arrow. Delta tables
 see `delta_table`. Known limit: PostgreSQL is not a source here yet.
+
+The relations of a view as DataFrames: filtered, and with exactly the columns that the view needs.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -11,12 +14,14 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from spillway.errors import SourceError
+from spillway.compute import ComputeView, ReadRelation
+from spillway.errors import SourceError, ViewError
 from spillway.job import SourceSpec
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
-from spillway.spark.text_options import text_options
+from spillway.spark.sources import text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 
@@ -84,3 +89,16 @@ def _reason(error: PySparkException | Py4JError) -> str:
 def _line(error: object) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def read_relations(view: ComputeView, sources: Mapping[str, DataFrame]) -> list[DataFrame]:
+    """One DataFrame per relation; an expression that Spark does not accept is refused here."""
+    return [_read(one, sources[one.source]) for one in view.relations]
+
+
+def _read(one: ReadRelation, source: DataFrame) -> DataFrame:
+    try:
+        frame = source if one.filter is None else source.where(F.expr(one.filter))
+        return frame.select(*(F.expr(column.expression).alias(column.name) for column in one.columns))
+    except PySparkException as error:
+        raise ViewError(f"relation {one.alias}: {str(error).splitlines()[0]}") from None

@@ -21,8 +21,7 @@ from pyspark.sql import DataFrame
 
 from spillway.errors import SinkError
 from spillway.job import SinkSpec
-from spillway.state.new_directories import NewDirectories
-from spillway.state.storage import Storage
+from spillway.state.storage import NewDirectories, Storage
 
 QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
 """What a failed run wrote has to stay away for so long; at most so long is waited for that."""

@@ -19,13 +19,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spillway.cost_file import read_costs
 from spillway.job import SinkSpec, SourceSpec
-from spillway.maintain.algebra import consolidate
-from spillway.maintain.definition import ViewDefinition, wide
-from spillway.maintain.delta import WEIGHT
-from spillway.spark.compute.computation import Computation
-from spillway.view import View
+from spillway.maintain import WEIGHT, ViewDefinition, consolidate, wide
+from spillway.model import View
+from spillway.spark.compute import Computation, read_costs
 
 
 class ComputeLoad:

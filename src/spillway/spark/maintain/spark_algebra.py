@@ -11,9 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spillway.maintain.algebra import canonical, consolidate
-from spillway.maintain.delta import WEIGHT
-from spillway.plan.arrow_types import spark_type
+from spillway.maintain import WEIGHT, canonical, consolidate
+from spillway.plan.expression import spark_type
 
 _STATE_WEIGHT = "state_weight"
 

@@ -17,14 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spillway.errors import SourceError
-from spillway.maintain.algebra import consolidate, negated, weighted
-from spillway.maintain.delta import delta_schema, row_schema
-from spillway.maintain.execute import Answer
-from spillway.maintain.sources.position import Position, recreated
-from spillway.maintain.sources.server import Cut, Relation
-from spillway.maintain.sources.table_files import TableFiles, Version
-from spillway.maintain.unify import KeySet
-from spillway.plan.schema import Column
+from spillway.maintain import Answer, KeySet, consolidate, delta_schema, negated, row_schema, weighted
+from spillway.maintain.sources import Cut, Position, Relation, TableFiles, Version, recreated
+from spillway.model import Column
 from spillway.spark.maintain.spark_algebra import frame_of
 
 

@@ -1,7 +1,10 @@
-"""Sinks: where the results of committed epochs go, each exactly once where the target allows it."""
+"""Sinks: where the results of committed epochs go, each exactly once where the target allows it.
 
-from spillway.spark.sinks.factory import FORMATS, open_sink
+Start with `sink`; to add one: a file, and its line in `factory`.
+"""
+
+from spillway.spark.sinks.factory import open_sink
 from spillway.spark.sinks.schema import parquet_schema
-from spillway.spark.sinks.sink import ResultFile, Sink, StagedEpoch
+from spillway.spark.sinks.sink import Sink, SinkCommitter
 
-__all__ = ["FORMATS", "ResultFile", "Sink", "StagedEpoch", "open_sink", "parquet_schema"]
+__all__ = ["Sink", "SinkCommitter", "open_sink", "parquet_schema"]

@@ -14,8 +14,7 @@ import pyarrow as pa
 from spillway.errors import SinkError
 from spillway.spark.sinks.sink import StagedEpoch
 from spillway.spark.sinks.staging import PRIVATE_DIRECTORY
-from spillway.state.race_probe import require_one_winner
-from spillway.state.storage import Storage
+from spillway.state.storage import Storage, require_one_winner
 
 OWNER_NAME = f"{PRIVATE_DIRECTORY}/query.json"
 COMMITS_DIRECTORY = f"{PRIVATE_DIRECTORY}/commits"

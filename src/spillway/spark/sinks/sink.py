@@ -4,6 +4,8 @@ Tasks write result files as Parquet below `staging` under attempt-specific names
 the attempts that count; `commit` makes them visible. Invariant: committing the same sequence again, after a
 crash at any point of an earlier try, leaves the sink as one commit would. Sequences are committed in
 increasing order.
+
+`SinkCommitter` joins a sink to the engine: one knows file names and numbers, the other wants staged epochs.
 """
 
 from collections.abc import Collection
@@ -11,6 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+
+from spillway.state.orders import Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +58,20 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Release what the sink holds; what it has committed stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkCommitter:
+    sink: Sink
+    query_id: str
+
+    @property
+    def staging(self) -> str | None:
+        return self.sink.staging
+
+    def last_committed(self, query_id: str) -> int:
+        return self.sink.last_committed(query_id)
+
+    def commit_files(self, sequence: int, files: Files) -> None:
+        staged = tuple(ResultFile(name, rows, size) for name, rows, size in files)
+        self.sink.commit(StagedEpoch(sequence, self.query_id, staged, sum(file.rows for file in staged)))

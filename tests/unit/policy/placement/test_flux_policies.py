@@ -5,16 +5,11 @@ from dataclasses import replace
 import pytest
 
 from spillway.errors import StateError
-from spillway.model.group_set import group_set
-from spillway.policy.placement import (
-    NOTHING,
-    Move,
-    PlacedGroup,
-    PlacementSnapshot,
-    ProcessorStatistics,
-    placement_policy,
-)
+from spillway.model.groups import group_set
+from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.rounds import next_collection, pairs
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.suggestion import NOTHING, Move
 
 
 def loaded(

@@ -5,19 +5,12 @@ from dataclasses import replace
 import pytest
 
 from spillway.errors import JobError
-from spillway.model.group_set import group_set
-from spillway.policy.placement import (
-    NOTHING,
-    ForcedSpill,
-    Move,
-    PlacedGroup,
-    PlacementSnapshot,
-    ProcessorStatistics,
-    Suggestions,
-    placement_policy,
-)
+from spillway.model.groups import group_set
 from spillway.policy.placement.active_disk import ActiveDiskParameters, spill_allowance
 from spillway.policy.placement.need import Progress
+from spillway.policy.placement.registry import placement_policy
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.suggestion import NOTHING, ForcedSpill, Move, Suggestions
 
 MB = 1 << 20
 LIMIT = 100 * MB

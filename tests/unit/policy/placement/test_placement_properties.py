@@ -9,16 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kit.outcome import after
-from spillway.model.group_set import members
-from spillway.policy.placement import (
-    PLACEMENT_POLICIES,
-    PlacedGroup,
-    PlacementSnapshot,
-    ProcessorStatistics,
-    placement_policy,
-)
+from spillway.model.groups import members
 from spillway.policy.placement.active_disk import ActiveDiskParameters, spill_allowance
 from spillway.policy.placement.need import Progress
+from spillway.policy.placement.registry import PLACEMENT_POLICIES, placement_policy
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
 from spillway.policy.placement.suggestion import Suggestions
 
 BY_RESIDENT = ("pairwise-memory", "lazy-disk", "active-disk", "diffusion")

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.model.group_set import members
-from spillway.policy.placement import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.model.groups import members
+from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
 from spillway.policy.placement.spread import spread_groups
 
 snapshots = st.lists(

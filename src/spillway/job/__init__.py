@@ -1,0 +1,36 @@
+"""Job files and the settings of `run`, `compute` and `maintain`.
+
+Contract: a mistake is one line that names the file, the key and what to write. Start with `job`.
+"""
+
+from spillway.job.compute import (
+    SPARK_DEFAULTS,
+    SPARK_PLAN,
+    TREE,
+    ComputeConfig,
+    ComputeJob,
+    check_sink,
+    is_compute_job,
+    read_compute_job,
+)
+from spillway.job.job import Job, read_job
+from spillway.job.maintain import read_maintain_job
+from spillway.job.run import RunConfig
+from spillway.job.sources import SinkSpec, SourceSpec
+
+__all__ = [
+    "SPARK_DEFAULTS",
+    "SPARK_PLAN",
+    "TREE",
+    "ComputeConfig",
+    "ComputeJob",
+    "Job",
+    "RunConfig",
+    "SinkSpec",
+    "SourceSpec",
+    "check_sink",
+    "is_compute_job",
+    "read_compute_job",
+    "read_job",
+    "read_maintain_job",
+]

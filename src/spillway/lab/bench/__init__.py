@@ -1,0 +1,31 @@
+"""Benchmarks: named workloads, the engines that run them, and the comparison.
+
+To add one: a module with a function, and its line in `registry`.
+"""
+
+from spillway.lab.bench.compute import RELATIONS, bench_compute
+from spillway.lab.bench.compute_memory import tree_sum
+from spillway.lab.bench.compute_metrics import ENGINES
+from spillway.lab.bench.join import bench_join
+from spillway.lab.bench.maintain import bench_maintain
+from spillway.lab.bench.maintain_data import postgres_servers
+from spillway.lab.bench.maintain_tables import bench_tables
+from spillway.lab.bench.relocation import SETTINGS, bench_relocation
+from spillway.lab.bench.spill import bench_spill
+from spillway.lab.bench.tpch import DEFAULT_QUERIES, bench_tpch
+
+__all__ = [
+    "DEFAULT_QUERIES",
+    "ENGINES",
+    "RELATIONS",
+    "SETTINGS",
+    "bench_compute",
+    "bench_join",
+    "bench_maintain",
+    "bench_relocation",
+    "bench_spill",
+    "bench_tables",
+    "bench_tpch",
+    "postgres_servers",
+    "tree_sum",
+]

@@ -1,0 +1,212 @@
+"""Runs the queries of `bench compute` through all engines in one Spark session, engines taking turns.
+
+Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
+all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median of all but the first
+counts; trees, whose differences are small, run two or three times as often. Planning is inside all times:
+ours is added to the chosen tree's. Shapes that come to the same tree are run once. Each tree runs once more,
+unmeasured, for the checksum of its results, which is compared with DuckDB's.
+Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
+long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import psutil
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spillway.compute import CostModel, Segment, UnitCosts, q_error, steps
+from spillway.compute.trees import choose
+from spillway.errors import SpillwayError
+from spillway.job import SourceSpec
+from spillway.lab.bench.compute_memory import short_memory, tree_sum
+from spillway.lab.bench.compute_metrics import AS_WRITTEN, CBO, CHOSEN, DUCKDB, SQL_TREES, TREES, QueryRuns
+from spillway.lab.engines import SparkPeer, Turn, noop, query_sum, reason, take_turns, within
+from spillway.spark.compute import Computation, Execution, SegmentOutcome
+from spillway.workload import MultiJoin
+
+REPEATS = 3
+LARGE_RELATIONS, LARGE_REPEATS = 24, 2
+SQL_QUERIES = 2
+"""Of so many queries of each size trees also run as Spark statements where they could join columns."""
+SHORT_MEMORY_RELATIONS = 32
+"""From so many relations on a query also runs with too little memory, as in the dissertation's 3.13."""
+FAILURES = (SpillwayError, PySparkException, Py4JError, duckdb.Error)
+_Run = Turn[list[SegmentOutcome]]
+
+
+class ComputeBench:
+    """One query after the other, in one session."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        units: UnitCosts,
+        scratch: Path,
+        engines: Sequence[str],
+        limit_seconds: float = 60.0,
+    ) -> None:
+        self._spark, self._units, self._scratch = spark, units, scratch
+        self._engines, self._limit_seconds = engines, limit_seconds
+        self._peers = {
+            name: SparkPeer(spark, cbo=name == CBO) for name in (AS_WRITTEN, CBO) if name in engines
+        }
+
+    def run(self, query: MultiJoin, repeats: int | None = None) -> QueryRuns:
+        """All engines on one query; of many relations, fewer times."""
+        if repeats is None:
+            repeats = REPEATS if len(query.relations) < LARGE_RELATIONS else LARGE_REPEATS
+        data = self._scratch / f"query-{len(query.relations)}-{query.seed}"
+        query.write(data)
+        try:
+            return self._run(query, {one.name: data / one.name for one in query.relations}, repeats)
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+
+    def _tree(self, computation: Computation, model: CostModel, tree: Segment) -> _Run:
+        """One tree, with all of its rows computed and none kept."""
+        view, files = computation.view, computation.files if model.machine.by_columns else None
+        execution = Execution(self._spark, view, model, computation.sources, self._scratch, files=files)
+        execution.prepare()  # the peers' tables are there before their clock starts, too
+        times = self._clocked(lambda: execution.run(tree, noop), execution.cancel)
+        return Turn(*times, execution.outcomes())
+
+    def _run(self, query: MultiJoin, paths: dict[str, Path], repeats: int) -> QueryRuns:
+        specs = {name: SourceSpec(name, "parquet", str(path)) for name, path in paths.items()}
+        computation = Computation(self._spark, query.sql, specs, units=self._units)
+        model, statements = computation.model, computation.statements
+        trees = {name: choose(model, name).tree for name in TREES if name in self._engines}
+        sql_trees = {
+            name: choose(statements, shape).tree
+            for name, shape in zip(SQL_TREES, TREES, strict=True)
+            if name in self._engines and query.seed < SQL_QUERIES and model is not statements
+        }
+        first = {(False, tree): name for name, tree in reversed(trees.items())}
+        first |= {(True, tree): name for name, tree in reversed(sql_trees.items())}
+        actions: dict[str, Callable[[], _Run]] = {
+            name: partial(self._tree, computation, statements if is_sql else model, tree)
+            for (is_sql, tree), name in reversed(first.items())
+        }
+        unfinished: dict[str, str] = {}
+        counts: dict[str, int] = {}
+        checksums: dict[str, str] = {}
+        with ExitStack() as closing:
+            for name, peer in self._peers.items():
+                try:
+                    closing.enter_context(peer.tables(paths))
+                except FAILURES as error:
+                    unfinished[name] = reason(error)
+                    continue
+                actions[name] = partial(self._timed, partial(peer.run, query.sql), peer.cancel)
+            threads = computation.model.machine.processors
+            database = closing.enter_context(duckdb.connect(config={"threads": threads}))
+            for name, path in paths.items():
+                database.read_parquet(f"{path}/*.parquet").create_view(name)
+            if DUCKDB in self._engines:
+                table = partial(_table, database, query.sql)
+                actions[DUCKDB] = partial(self._timed, table, database.interrupt)
+            turns = take_turns(actions, repeats, FAILURES, often=TREES, seed=query.seed)
+            try:
+                answer = within(
+                    self._limit_seconds, partial(query_sum, database, query.sql), database.interrupt
+                )
+                counts[DUCKDB], checksums[DUCKDB] = answer
+            except FAILURES as error:
+                unfinished[DUCKDB] = reason(error)
+        for (is_sql, tree), name in first.items():
+            if name not in turns.answers:
+                continue
+            costs = statements if is_sql else model
+            try:
+                summed = tree_sum(self._spark, computation, costs, tree, self._scratch)
+                counts[name], checksums[name] = summed
+            except FAILURES as error:
+                unfinished[name] = reason(error)
+        for is_sql, found_trees in ((False, trees), (True, sql_trees)):
+            for name, tree in found_trees.items():
+                if name != first[is_sql, tree]:
+                    turns.give(first[is_sql, tree], name)
+        for name in (trees.keys() | sql_trees.keys()) & turns.answers.keys():
+            counts.setdefault(name, turns.answers[name][-1].step_rows[-1] or 0)
+        for times in (turns.seconds, turns.first_seconds):
+            if CHOSEN in times:
+                times[CHOSEN] += computation.planning_seconds
+        short = None
+        if len(query.relations) >= SHORT_MEMORY_RELATIONS:
+            short = short_memory(self._spark, computation, self._units, self._scratch, self._limit_seconds)
+        found = turns.answers.get(CHOSEN)
+        return QueryRuns(
+            relations=len(query.relations),
+            seed=query.seed,
+            seconds=_rounded(turns.seconds),
+            rows=counts,
+            checksums=checksums,
+            planning_seconds=round(computation.planning_seconds, 4),
+            statistics_seconds=round(computation.statistics_seconds, 4),
+            q_errors=() if found is None else _errors(computation, trees[CHOSEN], found),
+            tree=computation.plan.algorithm if CHOSEN in trees else "",
+            first_seconds=_rounded(turns.first_seconds),
+            cpu_seconds=_rounded(turns.cpu_seconds),
+            unfinished=unfinished | turns.unfinished,
+            stopped=turns.stopped,
+            all_seconds={
+                name: [round(one, 4) for one in seconds] for name, seconds in turns.all_seconds.items()
+            },
+            columns=model.machine.by_columns,
+            way=computation.decision.way,
+            short_memory=short,
+        )
+
+    def _timed(self, action: Callable[[], object], cancel: Callable[[], object]) -> _Run:
+        return Turn(*self._clocked(action, cancel), [])
+
+    def _clocked(self, action: Callable[[], object], cancel: Callable[[], object]) -> tuple[float, float]:
+        """Time, and processor time. What the engine before left in the heap is collected first."""
+        jvm = self._spark.sparkContext._jvm
+        assert jvm is not None
+        jvm.System.gc()
+        before, began = _cpu_seconds(), time.perf_counter()
+        within(self._limit_seconds, action, cancel)
+        return time.perf_counter() - began, _cpu_seconds() - before
+
+
+def _cpu_seconds() -> float:
+    """Of this process and all that it started and that still run: Python, and Spark's JVM."""
+    own = psutil.Process()
+    return sum(_cpu_of(one) for one in (own, *own.children(recursive=True)))
+
+
+def _cpu_of(process: psutil.Process) -> float:
+    """Nothing of a process that has just ended: Spark ends Python workers that it does not need."""
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:
+    """The q-error of every join's result."""
+    rows = computation.model.cardinality.rows
+    pairs = zip(tree.segments(), outcomes, strict=True)
+    return [
+        q_error(rows(step.after), measured)
+        for segment, outcome in pairs
+        for step, measured in zip(steps(computation.model.graph, segment), outcome.step_rows, strict=True)
+        if measured is not None
+    ]
+
+
+def _table(database: duckdb.DuckDBPyConnection, sql: str) -> None:
+    database.sql(sql).to_arrow_table()
+
+
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in values.items()}

@@ -1,0 +1,194 @@
+"""The benchmark `maintain`: the strategies against each other on one view over real PostgreSQL servers.
+
+For every number of updates each strategy maintains its own batch of that size, several times; its time is
+the median from the cut of the round to the view's delta, without applying it, which is the same for all.
+Sequential maintenance asks per update: it is measured once, for the smallest number of updates. Optionally
+all relations are copied into one server as a materialized view, and REFRESH is timed against a round of one
+update per thousand rows.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from spillway.lab.bench.maintain_data import (
+    JoiningRows,
+    chain_view,
+    create_relation,
+    joining_rows,
+    postgres_servers,
+    update_relation,
+)
+from spillway.maintain import AUTO, Home, MaintainJob, Maintenance, RoundReport, ServerSpec, choose_by_name
+from spillway.model import View
+
+SEQUENTIAL = "sequential"
+
+
+def bench_maintain(
+    *,
+    relations: int,
+    rows: int,
+    servers: int,
+    updates: Sequence[int],
+    ratio: float,
+    strategies: Sequence[str],
+    repeats: int,
+    indexed: bool,
+    refresh: bool,
+    note: Callable[[str], None],
+) -> dict[str, Any]:
+    """Times of every strategy for every number of updates, and how they compare."""
+    tables = [f"r{number}" for number in range(relations)]
+    with (
+        tempfile.TemporaryDirectory(prefix="spillway-bench-maintain-") as scratch,
+        postgres_servers(Path(scratch), servers) as dsns,
+    ):
+        joining = joining_rows(rows, ratio, relations)
+        dsn_of = {table: dsns[number % servers] for number, table in enumerate(tables)}
+        for seed, table in enumerate(tables):
+            note(f"creating {table} with {rows:,} rows")
+            create_relation(
+                dsn_of[table], table, rows=rows, joining=joining, ratio=ratio, seed=seed, indexed=indexed
+            )
+        job = MaintainJob(
+            view=View.sql(chain_view(tables)),
+            servers={f"s{number}": ServerSpec("postgresql", dsn) for number, dsn in enumerate(dsns)},
+            sources={table: Home(f"s{number % servers}", table) for number, table in enumerate(tables)},
+            store=Path(scratch) / "view.duckdb",
+        )
+        chance = random.Random(0)  # noqa: S311 - data of a benchmark
+
+        kept = {table: JoiningRows(joining, seed) for seed, table in enumerate(tables)}
+        values = max(1, int(joining / ratio))
+
+        def write(count: int) -> None:
+            for table, rows_of in kept.items():
+                update_relation(
+                    dsn_of[table],
+                    table,
+                    updates=count // relations,
+                    joining=rows_of,
+                    values=values,
+                    chance=chance,
+                )
+
+        with Maintenance(job) as maintenance:
+            note("loading the view")
+            began = time.monotonic()
+            maintenance.manager.open()
+            load_seconds = time.monotonic() - began
+            if AUTO in strategies:
+                note("learning costs from sample queries")
+                maintenance.cost_model()
+            results: dict[str, dict[str, dict[str, Any]]] = {}
+            for count in updates:
+                chosen = [one for one in strategies if one != SEQUENTIAL or count == min(updates)]
+                reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in chosen}
+                for number in range(repeats):  # in turns, so that a busy moment of the machine hits all
+                    # In another order each time: a round after a large one finds its memory given back.
+                    for strategy in chance.sample(chosen, len(chosen)):
+                        if strategy != SEQUENTIAL or number == 0:
+                            reports[strategy].append(_round(maintenance, strategy, write, count))
+                results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
+                for strategy, found in results[str(count)].items():
+                    note(f"{count} updates, {strategy}: {found}")
+            wrong = maintenance.manager.verify()
+            figures: dict[str, Any] = {
+                "bench": "maintain", "relations": relations, "rows": rows, "servers": servers, "ratio": ratio,
+                "indexed": indexed,
+                "load_seconds": round(load_seconds, 3), "results": results, "wrong_rows": wrong,
+                "ratios": ratios_of(results),
+            }  # fmt: skip
+            if refresh:
+                figures["refresh"] = _refresh(maintenance, tables, dsn_of, write, rows, repeats, note)
+        return figures
+
+
+def _round(maintenance: Maintenance, strategy: str, write: Callable[[int], None], count: int) -> RoundReport:
+    graph = maintenance.definition.graph
+    maintenance.manager.choose = (
+        maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
+    )
+    write(count)
+    report = maintenance.round()
+    assert report is not None
+    return report
+
+
+def summary_of(reports: Sequence[RoundReport]) -> dict[str, Any]:
+    """Rounds of one strategy: medians."""
+    return {
+        "seconds": round(statistics.median(report.maintain_seconds for report in reports), 4),
+        "query_seconds": round(statistics.median(report.query_seconds for report in reports), 4),
+        "round_seconds": round(statistics.median(report.lag_seconds for report in reports), 4),
+        "queries": reports[-1].queries,
+        "strategy": reports[-1].strategy,
+        "view_rows": reports[-1].delta_rows,
+    }
+
+
+def ratios_of(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, float]]:
+    """How many times faster conditional grouping is than the others; the choice against the best."""
+    ratios: dict[str, dict[str, float]] = {}
+    for count, by_strategy in results.items():
+        seconds = {name: one["seconds"] for name, one in by_strategy.items()}
+        if "conditional" in seconds:
+            base = max(seconds["conditional"], 1e-9)
+            ratios[count] = {f"{name}/conditional": round(value / base, 2) for name, value in seconds.items()}
+        if AUTO in seconds and len(seconds) > 1:
+            best = min(value for name, value in seconds.items() if name != AUTO)
+            ratios.setdefault(count, {})["auto/best"] = round(seconds[AUTO] / max(best, 1e-9), 2)
+    return ratios
+
+
+def _refresh(
+    maintenance: Maintenance,
+    tables: Sequence[str],
+    dsn_of: Mapping[str, str],
+    write: Callable[[int], None],
+    rows: int,
+    repeats: int,
+    note: Callable[[str], None],
+) -> dict[str, Any]:
+    """REFRESH MATERIALIZED VIEW with all relations in one server, against a round with 0.1 % changed rows."""
+    home = dsn_of[tables[0]]
+    with psycopg.connect(home, autocommit=True) as connection:
+        for table in tables:
+            note(f"copying {table} for the materialized view")
+            connection.execute(f"CREATE TABLE m_{table} (id bigint, a bigint, b bigint, payload text)")
+            with (
+                psycopg.connect(dsn_of[table]) as source,
+                source.cursor().copy(f"COPY {table} TO STDOUT") as out,
+                connection.cursor().copy(f"COPY m_{table} FROM STDIN") as into,
+            ):
+                for block in out:
+                    into.write(block)
+            connection.execute(f"CREATE INDEX ON m_{table} (a)")
+            connection.execute(f"ANALYZE m_{table}")
+        view = chain_view([f"m_{table}" for table in tables])
+        connection.execute(f"CREATE MATERIALIZED VIEW whole AS {view}")
+        began = time.monotonic()
+        connection.execute("REFRESH MATERIALIZED VIEW whole")
+        refresh_seconds = time.monotonic() - began
+    count = max(len(tables), rows // 1000 * len(tables))
+    reports = [_round(maintenance, "conditional", write, count) for _ in range(repeats)]
+    seconds = statistics.median(report.lag_seconds for report in reports)
+    return {
+        "refresh_seconds": round(refresh_seconds, 3),
+        "round_seconds": round(seconds, 3),
+        "parts": {
+            part: round(statistics.median(getattr(report, f"{part}_seconds") for report in reports), 3)
+            for part in ("cut", "query", "maintain", "apply")
+        },
+        "updates": reports[-1].updates,
+        "times_faster": round(refresh_seconds / seconds, 1),
+    }

@@ -1,0 +1,118 @@
+"""`spillway bench maintain --spark`: the strategies on a chain of Delta tables, every query a Spark job.
+
+Updates are appends: to delete a row of a Delta table is to write its file anew, which would measure Delta.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from spillway.lab.bench.maintain import ratios_of, summary_of
+from spillway.lab.bench.maintain_data import chain_view, joining_rows
+from spillway.maintain import (
+    AUTO,
+    SPARK,
+    Home,
+    MaintainJob,
+    Maintenance,
+    RoundReport,
+    ServerSpec,
+    choose_by_name,
+)
+from spillway.model import View
+from spillway.spark.maintain import SparkServer
+
+_PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+_NOWHERE = 1 << 40
+
+
+def bench_tables(
+    spark: SparkSession,
+    *,
+    relations: int,
+    rows: int,
+    updates: Sequence[int],
+    ratio: float,
+    strategies: Sequence[str],
+    repeats: int,
+    note: Callable[[str], None],
+) -> dict[str, Any]:
+    """Times of every strategy for every number of updates, and how they compare."""
+    tables = [f"r{number}" for number in range(relations)]
+    joining = joining_rows(rows, ratio, relations)
+    chance = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-maintain-") as scratch:
+        lake = Path(scratch) / "lake"
+        for seed, table in enumerate(tables):
+            note(f"writing {table} with {rows:,} rows")
+            numbers = np.arange(rows)
+            write_deltalake(lake / table, _rows(numbers, numbers, joining, ratio, seed))
+        job = MaintainJob(
+            view=View.sql(chain_view(tables)),
+            servers={"lake": ServerSpec(SPARK, str(lake))},
+            sources={table: Home("lake", table) for table in tables},
+            store=Path(scratch) / "view.duckdb",
+        )
+
+        def write(count: int) -> None:
+            for seed, table in enumerate(tables):
+                share = max(1, count // relations)
+                numbers = chance.integers(0, joining, share)
+                ids = rows + chance.integers(0, 10**9, share)
+                write_deltalake(lake / table, _rows(ids, numbers, joining, ratio, seed), mode="append")
+
+        with Maintenance(job, lambda spec: SparkServer(spark, spec.place)) as maintenance:
+            note("loading the view")
+            maintenance.manager.open()
+            if AUTO in strategies:
+                note("learning costs from sample queries")
+                maintenance.cost_model()
+            graph = maintenance.definition.graph
+
+            def round_of(strategy: str, count: int) -> RoundReport:
+                maintenance.manager.choose = (
+                    maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
+                )
+                write(count)
+                report = maintenance.round()
+                assert report is not None
+                return report
+
+            round_of(strategies[0], min(updates))  # the first jobs compile their code
+            results: dict[str, dict[str, dict[str, Any]]] = {}
+            for count in updates:
+                reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in strategies}
+                for _ in range(repeats):  # in turns, because every round adds files
+                    for strategy in chance.permutation(strategies):
+                        reports[str(strategy)].append(round_of(str(strategy), count))
+                results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
+                for strategy, summary in results[str(count)].items():
+                    note(f"{count} updates, {strategy}: {summary}")
+            wrong = maintenance.manager.verify()
+    return {
+        "bench": "maintain", "sources": "Delta tables by Spark jobs", "relations": relations, "rows": rows,
+        "ratio": ratio, "results": results, "wrong_rows": wrong, "ratios": ratios_of(results),
+    }  # fmt: skip
+
+
+def _rows(ids: Any, numbers: Any, joining: int, ratio: float, seed: int) -> pa.Table:
+    """Rows of a relation as in `bench/maintain_data.py`, without text."""
+    values = max(1, int(joining / ratio))
+    left, right = numbers % values, (numbers * _PRIMES[seed % len(_PRIMES)] + seed) % values
+    joins = numbers < joining
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "a": pa.array(np.where(joins, left, -1 - numbers), pa.int64()),
+            "b": pa.array(np.where(joins, right, _NOWHERE + numbers), pa.int64()),
+            "payload": pa.array(numbers * 31, pa.int64()),
+        }
+    )

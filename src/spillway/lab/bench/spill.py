@@ -1,0 +1,115 @@
+"""The benchmark `spill`: the same files with all, half and a fifth of the memory that their state needs.
+
+Spillway without a limit runs first: its largest state on one processor is the memory that is needed. Then it
+runs with half and a fifth of that as its whole budget, and Spark's own join runs with RocksDB as its state
+store and as much memory as it likes. Each runs in a process of its own; its time includes clean-up.
+
+How long a spill holds up an epoch is measured apart, with more rows: where 200 MB are full and 30 % are
+freed.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from spillway.errors import JobError
+from spillway.lab.bench.spill_metrics import (
+    FULL,
+    SHARES,
+    Entry,
+    peak_resident_bytes,
+    spill_figures,
+    spill_pauses,
+)
+from spillway.lab.engines import (
+    GRACE_SECONDS,
+    SPARK_ROCKSDB,
+    PeerResult,
+    run_subprocess,
+    spark_argv,
+    spillway_argv,
+    write_join_data,
+)
+from spillway.manager import MINIMUM_BYTES
+from spillway.manager.journal import read_journal
+
+WARM_UP_ROWS = 30_000
+"""Less than `bench join` takes: with RocksDB a warm-up of its size would be longer than the run."""
+PAUSE_ROWS, PAUSE_FILES, PAUSE_MEMORY_BYTES = 3_300_000, 44, 267 << 20
+"""Of this budget 200 MB are for state; they are full after about three quarters of the files."""
+PAUSE = "spillway-200MB"
+
+
+def bench_spill(
+    *, rows: int, epochs: int, limit_seconds: float, pause: bool, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Runs all variants and compares; `limit_seconds` stops a run that is too slow to wait for."""
+    results: list[PeerResult] = []
+    journals: dict[str, list[Entry]] = {}
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-spill-") as scratch:
+        root = Path(scratch)
+        data = root / "data"
+        note(f"writing {rows:,} rows per stream in {epochs} files")
+        write_join_data(data, rows=rows, files=epochs)
+
+        def own(name: str, number: int, memory_bytes: int | None) -> None:
+            out = root / f"spillway-{number}"
+            argv = spillway_argv(data, out, memory_bytes=memory_bytes, warm_up_rows=WARM_UP_ROWS)
+            result, journals[name] = run_with_journal(name, argv, limit_seconds, note)
+            results.append(result)
+
+        own(FULL, 1, None)
+        needed_bytes = peak_resident_bytes(journals[FULL])
+        _check(needed_bytes, rows, results[0])
+        for name, divisor in SHARES.items():
+            own(name, divisor, needed_bytes // divisor)
+        argv = spark_argv(
+            data, root / "rocksdb", "rocksdb", limit_seconds=limit_seconds, warm_up_rows=WARM_UP_ROWS
+        )
+        results.append(_run(SPARK_ROCKSDB, argv, limit_seconds, note))
+    settings = {"rows": rows, "epochs": epochs, "needed_bytes": needed_bytes}
+    figures = {"bench": "spill", **settings, **spill_figures(results, journals)}
+    return figures | {"spill_pauses": _pauses(limit_seconds, note)} if pause else figures
+
+
+def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str, float]]:
+    """The spills of a state of 200 MB per processor, and the share of the epoch that each held up."""
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-pause-") as scratch:
+        root = Path(scratch)
+        write_join_data(root / "data", rows=PAUSE_ROWS, files=PAUSE_FILES)
+        argv = spillway_argv(root / "data", root / "out", memory_bytes=PAUSE_MEMORY_BYTES)
+        pauses = spill_pauses(run_with_journal(PAUSE, argv, limit_seconds, note)[1])
+    for one in pauses:
+        note(
+            f"spill of {one['spilled_bytes'] / 1e6:.0f} of {one['resident_bytes'] / 1e6:.0f} MB: "
+            f"{one['pause_seconds'] * 1000:.0f} ms, {one['share']:.1%} of the epoch"
+        )
+    return pauses
+
+
+def _check(needed_bytes: int, rows: int, first: PeerResult) -> None:
+    if not first.finished:
+        raise JobError(f"bench spill: the run without a limit failed: {first.note}")
+    if needed_bytes // max(SHARES.values()) < MINIMUM_BYTES:
+        raise JobError(
+            f"bench spill: the state of {rows} rows per stream is {needed_bytes} bytes per processor, and a "
+            f"fifth of it less than the smallest budget, {MINIMUM_BYTES} bytes: use more rows"
+        )
+
+
+def run_with_journal(
+    name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]
+) -> tuple[PeerResult, list[Entry]]:
+    """One run of Spillway, with its epochs if it finished."""
+    result = _run(name, argv, limit_seconds, note)
+    return result, list(read_journal(Path(result.journal))) if result.finished else []
+
+
+def _run(name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]) -> PeerResult:
+    note(f"running {name}")
+    result = replace(run_subprocess(argv, limit_seconds + GRACE_SECONDS, engine=name), engine=name)
+    line = f"{name}: {result.seconds:.1f} s, {result.results:,} results"
+    note(f"{line} ({result.note})" if result.note else line)
+    return result

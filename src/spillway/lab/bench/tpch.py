@@ -1,0 +1,73 @@
+"""The benchmark `tpch`: joins of TPC-H by `compute`, statistics included, against Spark's own plan."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from spillway.errors import JobError
+from spillway.job import SPARK_DEFAULTS
+from spillway.spark.compute import read_costs
+from spillway.workload import tables_of
+
+if TYPE_CHECKING:
+    from spillway.lab.bench.tpch_run import TpchRuns
+
+DEFAULT_QUERIES = ("q3", "q9_columns")
+
+
+def bench_tpch(
+    *, data: Path, queries: Sequence[str], repeats: int, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Medians of `repeats` turns each, after warm-ups; ratios below 1: `compute` is faster."""
+    if not data.is_dir():
+        raise JobError(f"bench tpch: {data} is no directory; give one with customer.parquet and so on")
+    for query in queries:
+        tables_of(query, data)
+    from spillway.lab.bench.tpch_run import TpchBench
+    from spillway.spark.session import Session
+
+    figures = []
+    with (
+        tempfile.TemporaryDirectory(prefix="spillway-bench-tpch-") as scratch,
+        Session(settings=SPARK_DEFAULTS) as session,
+    ):
+        bench = TpchBench(session.spark, read_costs(), data, Path(scratch))
+        for query in queries:
+            figures.append(query_figures(bench.run(query, repeats)))
+            note(_line(figures[-1]))
+    return {
+        "bench": "tpch",
+        "repeats": repeats,
+        "ratio_worst": max(one["ratio"] for one in figures),
+        "queries": figures,
+    }
+
+
+def query_figures(runs: "TpchRuns") -> dict[str, Any]:
+    """Of one query: medians, and what ran."""
+    compute, spark = median(runs.compute_seconds), median(runs.spark_seconds)
+    opening = median(runs.opening_seconds)
+    return {
+        "query": runs.query,
+        "way": runs.summary["way"],
+        "reason": runs.summary["reason"],
+        "rows": runs.summary["rows"],
+        "compute_seconds": round(compute, 3),
+        "statistics_seconds": round(median(runs.statistics_seconds), 3),
+        "spark_seconds": round(spark, 3),
+        "spark_opening_seconds": round(opening, 3),
+        "ratio": round(compute / spark, 3),
+        "ratio_to_spark_without_opening": round(compute / (spark - opening), 3),
+        "all_compute_seconds": [round(one, 3) for one in runs.compute_seconds],
+        "all_spark_seconds": [round(one, 3) for one in runs.spark_seconds],
+    }
+
+
+def _line(one: dict[str, Any]) -> str:
+    return (
+        f"{one['query']}: {one['compute_seconds']:.2f} s ({one['way']}; statistics "
+        f"{one['statistics_seconds']:.2f} s), Spark {one['spark_seconds']:.2f} s: "
+        f"{one['ratio']:.2f} times as long"
+    )

@@ -1,0 +1,100 @@
+"""Spillway's own run of the join benchmark, under the same rules as its peers.
+
+A program (see `engine_process`). Like the Spark peer it runs the same view once over other
+files before the clock starts, and its clock runs from the start of the query to its end.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from spillway.job import SourceSpec
+from spillway.lab.engines.data import (
+    HELD_FOR_LONG,
+    SHAPES,
+    WARM_UP_ROWS,
+    JoinShape,
+    fresh,
+    parquet_row_count,
+    write_warm_up,
+)
+from spillway.lab.engines.process import serve
+from spillway.lab.engines.result import SPILLWAY, PeerResult
+from spillway.manager.journal import FILE_NAME
+from spillway.spark.session import Session
+
+
+def run(
+    session: Session,
+    shape: JoinShape,
+    data: Path,
+    out: Path,
+    processors: int,
+    *,
+    free_run: bool,
+    memory_bytes: int | None = None,
+) -> PeerResult:
+    options = {} if free_run else {"maxFilesPerTrigger": "1"}
+    sources = {
+        stream: SourceSpec(stream, "parquet", str(data / stream), shape.schema_sql, options)
+        for stream in shape.streams
+    }
+    epoch_seconds: list[float] = []
+    progress: list[tuple[float, int]] = [(0.0, 0)]
+
+    def note(entry: dict[str, Any]) -> None:
+        epoch_seconds.append(entry["seconds"]["total"])
+        progress.append((time.perf_counter() - began, progress[-1][1] + entry["results"]))
+
+    began = time.perf_counter()
+    query = session.run(
+        shape.view_sql,
+        sources,
+        checkpoint=str(out / "checkpoint"),
+        sink="parquet",
+        path=str(out / "results"),
+        processors=processors,
+        listener=note,
+        memory_bytes=memory_bytes,
+    )
+    query.awaitTermination()
+    summary = query.summary()
+    planned = time.perf_counter() - began - summary["seconds"]
+    return PeerResult(
+        engine=SPILLWAY,
+        rows_in=summary["input_rows"],
+        results=parquet_row_count(out / "results"),
+        seconds=summary["seconds"],
+        epoch_seconds=tuple(epoch_seconds),
+        progress=tuple((at - planned, results) for at, results in progress[1:]),
+        journal=str(out / "checkpoint" / FILE_NAME),
+        output=str(out / "results"),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--shape", choices=tuple(SHAPES), default="join")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
+    parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
+    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
+    arguments = parser.parse_args()
+    shape = SHAPES[arguments.shape]
+    with Session(settings={"spark.master": f"local[{arguments.cores},4]", **HELD_FOR_LONG}) as session:
+        warm_up = arguments.out / "warm-up"
+        write_warm_up(shape, warm_up, arguments.warm_up_rows)
+        run(session, shape, warm_up, fresh(arguments.out), arguments.cores, free_run=False)
+        serve(
+            lambda: run(
+                session, shape, arguments.data, fresh(arguments.out), arguments.cores,
+                free_run=arguments.free_run, memory_bytes=arguments.memory_bytes,
+            )
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

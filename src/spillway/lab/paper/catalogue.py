@@ -1,0 +1,39 @@
+"""The experiments by the number of their figure."""
+
+from dataclasses import replace
+
+from spillway.errors import JobError
+from spillway.lab.paper.compute import COMPUTE_FIGURES
+from spillway.lab.paper.experiment import Experiment
+from spillway.lab.paper.maintain import MAINTAIN_FIGURES
+from spillway.lab.paper.placement import RELOCATION_EXPERIMENTS, SPILL_EXPERIMENTS
+from spillway.lab.paper.tree import TREE_EXPERIMENTS
+
+EXPERIMENTS = {one.name: one for one in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
+FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS, *MAINTAIN_FIGURES)
+"""The names of all figures: of join trees to compute, of runs (here), of trees, and of view maintenance."""
+
+
+def find_experiment(name: str, *, quick: bool = False) -> Experiment:
+    if name not in EXPERIMENTS:
+        raise JobError(f"there is no figure {name}; known are {', '.join(FIGURES)}")
+    return _shortened(EXPERIMENTS[name]) if quick else EXPERIMENTS[name]
+
+
+def _shortened(found: Experiment) -> Experiment:
+    """A fifth of the rows, twice as wide: two fifths of the state, and of the memory for it."""
+    return replace(
+        found,
+        rows=20_000,
+        tuple_range=found.tuple_range // 5,
+        join_ratio=_with_shorter_ranges(found.join_ratio),
+        width_bytes=800,
+        epochs=8 if len(found.variants) > 4 or found.variants[0].processors == 1 else 20,
+        memory_bytes=found.memory_bytes * 2 // 5,
+        row_seconds=found.row_seconds * found.rows / 20_000,
+    )
+
+
+def _with_shorter_ranges(join_ratio: str) -> str:
+    classes = [part.split(":") for part in join_ratio.split(",")]
+    return ",".join(":".join([*one[:2], *(str(int(size) // 5) for size in one[2:])]) for one in classes)

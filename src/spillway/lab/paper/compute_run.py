@@ -1,0 +1,107 @@
+"""Runs a compute experiment: all trees on the same queries, the fastest of two runs counts."""
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from spillway.compute import CostModel, UnitCosts
+from spillway.compute.trees import right_deep_tree
+from spillway.errors import StateError
+from spillway.job import ComputeConfig, SourceSpec
+from spillway.lab.bench import tree_sum
+from spillway.lab.engines import noop
+from spillway.lab.paper.compute import ComputeExperiment, Point, outcome_dict
+from spillway.spark.compute import Computation, Execution, table_bytes_peak
+from spillway.workload import MultiJoin, generate_query
+
+REPEATS = 2
+
+
+def run_compute_experiment(
+    spark: SparkSession, experiment: ComputeExperiment, units: UnitCosts, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Average seconds by line and place."""
+    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+    tables: dict[str, int] = defaultdict(int)
+    with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch:
+        runner = _Runner(spark, units, Path(scratch), experiment.memory_share)
+        runner.point(replace(experiment.points[0], seeds=(1001,)), defaultdict(list), defaultdict(int))
+        for point in experiment.points:
+            runner.point(point, seconds, tables)
+            for line in point.lines:
+                note(f"{point.x}: {line.label} {fmean(seconds[line.label, point.x]):.2f} s")
+    return outcome_dict(experiment, {key: fmean(values) for key, values in seconds.items()}, tables)
+
+
+class _Runner:
+    def __init__(
+        self, spark: SparkSession, units: UnitCosts, scratch: Path, memory_share: float | None
+    ) -> None:
+        self._spark, self._units, self._scratch = spark, units, scratch
+        self._memory_share = memory_share
+
+    def point(
+        self, point: Point, seconds: dict[tuple[str, str], list[float]], tables: dict[str, int]
+    ) -> None:
+        for seed in point.seeds:
+            query = generate_query(point.relations, seed)
+            data = self._scratch / f"{point.relations}-{seed}-{point.files}"
+            if not data.exists():
+                _write(query, data, point.files)
+            model, computation = self._prepare(query, data)
+            results = set()
+            for line in point.lines:
+                tree = line.make(model)
+                best = float("inf")
+                for _ in range(REPEATS):
+                    execution = Execution(
+                        self._spark,
+                        computation.view,
+                        model,
+                        computation.sources,
+                        self._scratch,
+                        files=computation.files,
+                    )
+                    execution.prepare()
+                    began = time.perf_counter()
+                    execution.run(tree, noop)
+                    best = min(best, time.perf_counter() - began)
+                outcomes = execution.outcomes()
+                results.add(tree_sum(self._spark, computation, model, tree, self._scratch))
+                seconds[line.label, point.x].append(best)
+                if self._memory_share is not None and model.machine.memory_bytes is not None:
+                    above = table_bytes_peak(outcomes) - model.machine.memory_bytes
+                    tables[line.label] = max(tables[line.label], round(above))
+            if len(results) != 1:
+                raise StateError(f"query {seed} of {point.relations} relations: trees disagree: {results}")
+
+    def _prepare(self, query: MultiJoin, data: Path) -> tuple[CostModel, Computation]:
+        specs = {one.name: SourceSpec(one.name, "parquet", str(data / one.name)) for one in query.relations}
+        computation = Computation(
+            self._spark, query.sql, specs, ComputeConfig(tree="right-deep"), units=self._units
+        )
+        model = computation.model
+        if self._memory_share is None:
+            return model, computation
+        memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share
+        machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
+        return CostModel(model.graph, self._units, machine), computation
+
+
+def _write(query: MultiJoin, directory: Path, files: int) -> None:
+    """The relations in so many files each."""
+    for index, one in enumerate(query.relations):
+        target = directory / one.name
+        target.mkdir(parents=True)
+        table = query.table(index)
+        size = -(-table.num_rows // files)
+        for number in range(files):
+            pq.write_table(table.slice(number * size, size), target / f"part-{number}.parquet")

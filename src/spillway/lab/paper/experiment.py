@@ -1,0 +1,84 @@
+"""What an experiment of the dissertation is here: a workload, and variants of how it is run.
+
+The seeds' runs take most of an hour: one row per 30 ms and stream, spills above 200 MB. Here the same rows
+come as fast as they are taken, and memory is less, because a row takes less. Time is their arrival time, save
+in figures about what something costs: there it is the clock.
+`quick` keeps the proportions (ranges per run, share of the state that fits) and takes fewer, wider rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from spillway.lab.engines import STREAMS
+from spillway.policy import EVEN, Distribution
+from spillway.policy.placement import NO_PLACEMENT
+from spillway.workload import Workload, parse_options
+
+ROW_SECONDS = 0.03
+PARTITIONS = 300
+LEAST, MOST, ALL_MEMORY = "push-30% | less-productive", "push-30% | more-productive", "All-Mem"
+
+
+class Axis(StrEnum):
+    """What a figure shows over time."""
+
+    RESULTS = "results"
+    RESULTS_BY_CLOCK = "results by the clock"
+    MEMORY = "memory"
+    MEMORY_EACH = "memory of each processor"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One line of a figure."""
+
+    label: str
+    spill: str = "least-productive"
+    spill_share: float = 0.3
+    has_budget: bool = True
+    adapt: str = NO_PLACEMENT
+    policy: Mapping[str, float] = field(default_factory=dict)
+    processors: int = 1
+    distribution: Distribution = EVEN
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    name: str
+    title: str
+    axis: Axis
+    join_ratio: str
+    variants: tuple[Variant, ...]
+    rows: int = 100_000
+    """Per stream."""
+    tuple_range: int = 30_000
+    width_bytes: int = 400
+    epochs: int = 25
+    memory_bytes: int = 48 << 20
+    """Of each processor."""
+    groups: int = PARTITIONS
+    alternate: str | None = None
+    """How arrivals change from one half of the partitions to the other, as the workload's option says it."""
+    row_seconds: float = ROW_SECONDS
+
+    @property
+    def rows_per_trigger(self) -> int:
+        return -(-self.rows // self.epochs)
+
+    def options(self, stream: str) -> dict[str, str]:
+        """The options of one stream's source."""
+        options = {
+            "stream": stream,
+            "rows": str(self.rows),
+            "rowsPerTrigger": str(self.rows_per_trigger),
+            "tupleRange": str(self.tuple_range),
+            "joinRatio": self.join_ratio,
+            "partitions": str(PARTITIONS),
+            "width": str(self.width_bytes),
+            "rate": str(1 / self.row_seconds),
+        }
+        return options if self.alternate is None else options | {"alternate": self.alternate}
+
+    def workload(self) -> Workload:
+        return replace(parse_options(self.options(STREAMS[0])).workload, streams=STREAMS)

@@ -1,0 +1,204 @@
+"""What one run of an experiment came to, as its journal tells it. Pure.
+
+The horizontal axis is mostly the arrival time of the rows probed so far, not the clock: so lines of runs that
+another program slowed down can be compared, and the axis is that of the seeds. Where costs are compared it is
+the clock. Results that clean-up produced during the run are counted apart from those of the run itself.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spillway.lab.engines import STREAMS
+from spillway.lab.paper.experiment import PARTITIONS, ROW_SECONDS, Variant
+from spillway.manager.journal import Epoch
+from spillway.policy import distributed
+from spillway.workload import STREAMS as TREE_STREAMS
+
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    variant: Variant
+    runtime_results: int
+    cleanup_results: int
+    early_cleanup_results: int
+    """Of these, produced by clean-up before the input was exhausted, because memory was free."""
+    runtime_seconds: float
+    cleanup_seconds: float
+    spills: int
+    spilled_bytes: int
+    state_bytes: int
+    """All state that was ever built: what memory would have had to hold."""
+    results: Points
+    """(minutes of arrivals, results so far), without those of clean-up."""
+    memory: Points
+    """(minutes of arrivals, resident bytes): each spill is a fall."""
+    relocations: int = 0
+    cleanup_rows: tuple[int, ...] = ()
+    """Per processor, the rows of its groups that were ever spilled: what it would have to clean up alone."""
+    spilled_groups: tuple[int, ...] = ()
+    """All groups that were spilled, as often as they were."""
+    memory_each: tuple[Points, ...] = ()
+    """`memory` of each processor."""
+    freed_share: float = 0.0
+    """What a spill freed on average, of the state of its processor."""
+    early_cleanup: Points = ((0.0, 0.0),)
+    """(minutes of arrivals, results of clean-up so far), before the input was exhausted."""
+    results_by_clock: Points = ((0.0, 0.0),)
+    """(seconds since the run began, results so far), without those of clean-up at the end."""
+    restored: Points = ()
+    """(minutes of arrivals, resident bytes) after each clean-up during the run."""
+    complete: bool = True
+    """False: stopped before its clean-up was done."""
+    stopped: str | None = None
+    """Why it ended before its input did."""
+
+    @property
+    def wall_seconds(self) -> float:
+        """From the begin of the run to the end of its input."""
+        return self.results_by_clock[-1][0]
+
+    @property
+    def minutes(self) -> float:
+        """How far it came, in minutes of arrivals."""
+        return self.results[-1][0]
+
+    @property
+    def results_total(self) -> int:
+        return self.runtime_results + self.cleanup_results
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "runtime_results": self.runtime_results,
+            "cleanup_results": self.cleanup_results,
+            "early_cleanup_results": self.early_cleanup_results,
+            "results_total": self.results_total,
+            "runtime_seconds": round(self.runtime_seconds, 3),
+            "cleanup_seconds": round(self.cleanup_seconds, 3),
+            "spills": self.spills,
+            "spilled_bytes": self.spilled_bytes,
+            "freed_share": round(self.freed_share, 3),
+            "state_bytes": self.state_bytes,
+            "relocations": self.relocations,
+            "cleanup_rows": list(self.cleanup_rows),
+            "wall_seconds": round(self.wall_seconds, 3),
+            "stopped": self.stopped,
+        }
+
+
+def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_SECONDS) -> Outcome:
+    last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
+    spills = [spill for epoch in epochs for spill in epoch.spills]
+    parts = [one for epoch in epochs for one in epoch.processors]
+    minutes = _minutes(epochs[: last_input + 1], row_seconds)
+    return Outcome(
+        variant=variant,
+        runtime_results=sum(epoch.results for epoch in epochs if not epoch.is_cleanup),
+        cleanup_results=sum(epoch.results for epoch in epochs if epoch.is_cleanup),
+        early_cleanup_results=sum(epoch.results for epoch in epochs[:last_input] if epoch.is_cleanup),
+        runtime_seconds=sum(epoch.seconds for epoch in epochs if not epoch.is_cleanup),
+        cleanup_seconds=sum(epoch.seconds for epoch in epochs if epoch.is_cleanup),
+        spills=len(spills),
+        spilled_bytes=sum(spill.bytes for spill in spills),
+        freed_share=sum(one.bytes / max(1, one.resident_bytes) for one in spills) / max(1, len(spills)),
+        state_bytes=sum(sum(one.group_bytes.values()) for one in parts),
+        results=_results(epochs, minutes, cleanup=False),
+        early_cleanup=_results(epochs, minutes, cleanup=True),
+        results_by_clock=_by_clock(epochs[: last_input + 1]),
+        restored=_restored(epochs, minutes),
+        memory=_memory(epochs, minutes, None),
+        relocations=sum(epoch.relocations for epoch in epochs),
+        spilled_groups=tuple(group for spill in spills for group in spill.groups),
+        cleanup_rows=_cleanup_rows(variant, epochs),
+        memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
+    )
+
+
+def tree_outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float) -> Outcome:
+    """Of a tree, whose joins also probe each other's results: time goes by the rows that arrived."""
+    made = outcome(variant, epochs, row_seconds)
+    last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
+    minutes, taken = [], 0
+    for epoch in epochs[: last_input + 1]:
+        before = taken
+        taken += epoch.input_rows
+        began, ended = (rows / len(TREE_STREAMS) * row_seconds / 60 for rows in (before, taken))
+        minutes.append((began, ended))
+    return replace(
+        made,
+        results=_results(epochs, minutes, cleanup=False),
+        early_cleanup=_results(epochs, minutes, cleanup=True),
+        restored=_restored(epochs, minutes),
+        memory=_memory(epochs, minutes, None),
+        memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
+    )
+
+
+def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, float]]:
+    """When the rows arrived that each epoch began and ended with."""
+    found, taken = [], 0
+    for epoch in epochs:
+        before = taken
+        if not epoch.is_cleanup:
+            taken += sum(one.probed_rows for one in epoch.processors)
+        found.append(tuple(rows / len(STREAMS) * row_seconds / 60 for rows in (before, taken)))
+    return [(began, ended) for began, ended in found]
+
+
+def _results(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], *, cleanup: bool) -> Points:
+    """The results so far of the run itself, or of clean-up during it."""
+    points, produced = [(0.0, 0.0)], 0
+    for epoch, (_, ended) in zip(epochs, minutes, strict=False):
+        if epoch.is_cleanup is cleanup:
+            produced += epoch.results
+            points.append((ended, produced))
+    return tuple(points)
+
+
+def _by_clock(epochs: Sequence[Epoch]) -> Points:
+    points, produced = [(0.0, 0.0)], 0
+    for epoch in epochs:
+        produced += epoch.results
+        points.append((epoch.began + epoch.seconds - epochs[0].began, produced))
+    return tuple(points)
+
+
+def _restored(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
+    return tuple(
+        (ended, sum(one.resident_bytes for one in epoch.processors))
+        for epoch, (_, ended) in zip(epochs, minutes, strict=False)
+        if epoch.is_cleanup
+    )
+
+
+def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], processor: int | None) -> Points:
+    """The memory of one processor, or of all together."""
+    points = [(0.0, 0.0)]
+    for epoch, (began, ended) in zip(epochs, minutes, strict=False):
+        points += [
+            (began, spill.resident_bytes - spill.bytes)
+            for spill in epoch.spills
+            if processor in (spill.processor, None)
+        ]
+        mine = [one.resident_bytes for one in epoch.processors if processor in (one.processor, None)]
+        points.append((ended, sum(mine)))
+    return tuple(points)
+
+
+def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
+    rows: Counter[int] = Counter()
+    for epoch in epochs:
+        for one in epoch.processors:
+            rows.update(one.group_rows)
+    placement = next(
+        (epoch.placement for epoch in reversed(epochs) if epoch.placement is not None),
+        distributed(variant.distribution, PARTITIONS, variant.processors),
+    )
+    spilled = {group for epoch in epochs for spill in epoch.spills for group in spill.groups}
+    load = [0] * variant.processors
+    for group in spilled:
+        load[placement[group % len(placement)]] += rows[group]  # of a tree all joins begin alike
+    return tuple(load)

@@ -1,0 +1,66 @@
+"""The job file of a maintained view: the view, the servers, which table each source is, where it is stored.
+
+    [view]              sql = "SELECT ..." or file = "view.sql"
+    [servers.NAME]      kind = "postgresql", dsn = "..."; "sqlite", "duckdb", "delta", "spark": path = "..."
+    [sources.NAME]      server = "NAME", table = "..."
+    [maintain]          store = "view.duckdb", strategy = "auto", until = "exhausted" or "forever"
+
+It is read completely and checked before anything is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from spillway.model import View
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where an input lives: the name of its server and its table there."""
+
+    server: str
+    table: str
+
+
+AUTO = "auto"
+SPARK = "spark"
+KINDS = ("postgresql", "sqlite", "duckdb", "delta", SPARK)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """`[servers.NAME]`; `place` is a DSN or a path."""
+
+    kind: str
+    place: str
+    cooperative: bool = True
+    sub_batch: int | None = None
+    """Keys of a composite query; None: found by measurement."""
+    feed: str | None = None
+    """Where changes of a PostgreSQL server come from; None: logical decoding where it is available."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainJob:
+    """A maintained view and all it needs."""
+
+    view: View
+    servers: Mapping[str, ServerSpec]
+    sources: Mapping[str, Home]
+    store: Path
+    strategy: str = AUTO
+    until: str = "exhausted"
+    interval_seconds: float = 1.0
+    """Between two rounds of a run that goes on for ever."""
+    spark: Mapping[str, str] | None = None
+    """Settings of a Spark session; None: none is needed."""
+    spark_rows: int = 5_000_000
+    """Where there is a session, deltas of more rows are joined by it."""
+
+    @property
+    def needs_spark(self) -> bool:
+        used = {home.server for home in self.sources.values()}
+        return self.spark is not None or any(self.servers[name].kind == SPARK for name in used)

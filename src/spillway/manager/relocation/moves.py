@@ -1,0 +1,117 @@
+"""Moves under way, as values: make before break.
+
+The sender goes on with its groups while the receiver loads them from the durable runs, at most so many bytes
+per epoch, run by run, so that each is read once. When all is loaded, the placement changes. What the groups
+have grown by meanwhile the receiver reads with the change, as it reads any new run.
+A table of moves lives in the driver only: after a restart nothing is under way, and nothing is lost.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from spillway.model import GroupSet, group_set, members
+from spillway.policy.placement import Move
+from spillway.state.rows import Run, in_order
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a receiver loads in one epoch for one move, in bytes of the state that is to move."""
+
+    number: int
+    sender: int
+    receiver: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveInProgress:
+    number: int
+    move: Move
+    sizes: tuple[tuple[int, int], ...]
+    """Group and bytes of state in memory, in the order of loading."""
+    begun_epoch: int
+    begun_seconds: float
+    loaded_bytes: int = 0
+    waited_epochs: int = 0
+    """Epochs since all was loaded."""
+
+    @property
+    def groups(self) -> GroupSet:
+        return self.move.groups
+
+    @property
+    def left_bytes(self) -> int:
+        return sum(size for _, size in self.sizes) - self.loaded_bytes
+
+    def without(self, groups: GroupSet) -> "MoveInProgress":
+        """The move without groups that stay; only once all is loaded, because progress is a sum."""
+        sizes = tuple((group, size) for group, size in self.sizes if not groups >> group & 1)
+        total = sum(size for _, size in sizes)
+        move = replace(self.move, groups=self.groups & ~groups, bytes=total)
+        return replace(self, move=move, sizes=sizes, loaded_bytes=total)
+
+
+def begun(
+    number: int, move: Move, sizes: Mapping[int, int], epoch: int, now_seconds: float
+) -> MoveInProgress:
+    parts = tuple((group, sizes[group]) for group in members(move.groups))
+    return MoveInProgress(number, move, parts, epoch, now_seconds)
+
+
+def next_loads(table: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load, ...]:
+    """What the receivers load in the next epoch, each at most `limit_bytes`; older moves first."""
+    spent: dict[int, int] = {}
+    loads = []
+    for one in table:
+        receiver = one.move.receiver
+        size = min(one.left_bytes, limit_bytes - spent.get(receiver, 0))
+        if size > 0:
+            spent[receiver] = spent.get(receiver, 0) + size
+            loads.append(Load(one.number, one.move.sender, receiver, size))
+    return tuple(loads)
+
+
+def advanced(table: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[MoveInProgress, ...]:
+    """The table after an epoch that loaded this."""
+    by_number = {load.number: load.bytes for load in loads}
+    return tuple(
+        replace(
+            one,
+            loaded_bytes=one.loaded_bytes + by_number.get(one.number, 0),
+            waited_epochs=one.waited_epochs + (one.left_bytes == 0),
+        )
+        for one in table
+    )
+
+
+def placed(placement: Sequence[int], moves: Iterable[MoveInProgress]) -> tuple[int, ...]:
+    """The placement after these moves."""
+    owners = {group: one.move.receiver for one in moves for group in members(one.groups)}
+    return tuple(owners.get(group, owner) for group, owner in enumerate(placement))
+
+
+def moving_groups(table: Iterable[MoveInProgress]) -> GroupSet:
+    return group_set(group for one in table for group in members(one.groups))
+
+
+def incoming_runs(runs: Iterable[Run], one: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
+    """The runs that the receiver has after so many bytes, oldest first, with the groups that move.
+
+    The share of a run that belongs to the groups is estimated from their number, so an epoch may load a run
+    more or less than its bytes say; after all bytes it has all runs from before the move.
+    """
+    total = sum(size for _, size in one.sizes)
+    slices = [
+        (replace(run, live=run.live & one.groups), run.bytes * (run.live & one.groups).bit_count())
+        for run in in_order(runs)
+        if run.live & one.groups and run.last_epoch < one.begun_epoch
+    ]
+    whole = sum(weight for _, weight in slices)
+    taken, reached = [], 0
+    for run, weight in slices:
+        if reached * total >= loaded_bytes * whole:
+            break
+        taken.append(run)
+        reached += weight
+    return tuple(taken)

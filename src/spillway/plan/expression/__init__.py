@@ -1,0 +1,30 @@
+"""Expressions as values: their nodes, their types, and their evaluation over Arrow columns.
+
+Contract: `evaluate` gives what Spark SQL gives, checked against DuckDB and Spark; null in, null out.
+Start with `nodes`; `evaluation` is a match over them. A new function is one entry there and one in `types`.
+"""
+
+from spillway.plan.expression.evaluation import Columns, evaluate, result_type
+from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal, describe, references
+from spillway.plan.expression.statistic_types import check_order, statistic_type
+from spillway.plan.expression.strings import like_regex
+from spillway.plan.expression.types import arrow_type, promote, spark_type
+
+__all__ = [
+    "Call",
+    "Cast",
+    "ColumnRef",
+    "Columns",
+    "Expression",
+    "Literal",
+    "arrow_type",
+    "check_order",
+    "describe",
+    "evaluate",
+    "like_regex",
+    "promote",
+    "references",
+    "result_type",
+    "spark_type",
+    "statistic_type",
+]

@@ -1,0 +1,66 @@
+"""`CAST` where Arrow gives what Spark gives in ANSI mode; every other pair of types is refused.
+
+Known limit: no parsing of strings (Spark trims and accepts forms that Arrow does not), no text of floating-
+point numbers (Java writes them differently), no decimals but to double.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spillway.errors import ViewError
+from spillway.plan.expression.types import arrow_type, promote, spark_type
+
+
+def cast(value: pa.Array, target: str) -> pa.Array:
+    """`CAST(value AS target)`."""
+    kind = arrow_type(target)
+    if kind is not None:
+        if value.type == kind or pa.types.is_null(value.type):
+            return pc.cast(value, kind)
+        converted = _convert(value, kind)
+        if converted is not None:
+            return converted
+    raise ViewError(
+        f"CAST of {spark_type(value.type)} to {target} is not supported over several inputs; "
+        "cast the columns before they are combined"
+    )
+
+
+def _convert(value: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    source = value.type
+    if pa.types.is_integer(source) and pa.types.is_integer(kind):
+        return _integer(value, kind)
+    if (pa.types.is_integer(source) or pa.types.is_floating(source)) and pa.types.is_floating(kind):
+        return pc.cast(value, kind, safe=False)
+    if pa.types.is_floating(source) and pa.types.is_integer(kind):
+        return _truncate(value, kind)
+    if pa.types.is_decimal(source) and kind == pa.float64():
+        return promote(value, kind)
+    if pa.types.is_string(kind) and (pa.types.is_integer(source) or pa.types.is_date(source)):
+        return pc.cast(value, kind)
+    if pa.types.is_boolean(source) and (pa.types.is_integer(kind) or pa.types.is_string(kind)):
+        return pc.cast(value, kind)
+    return None
+
+
+def _integer(value: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return pc.cast(value, kind)
+    except pa.ArrowInvalid:
+        raise _overflow(value, kind) from None
+
+
+def _truncate(value: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Towards zero; outside the target's range is an error, and so is NaN."""
+    limit = 2.0 ** (kind.bit_width - 1)
+    whole = pc.trunc(promote(value, pa.float64()))
+    inside = pc.and_(pc.greater_equal(whole, -limit), pc.less(whole, limit))
+    if not pc.all(inside, min_count=0).as_py():
+        raise _overflow(value, kind)
+    return pc.cast(whole, kind)
+
+
+def _overflow(value: pa.Array, kind: pa.DataType) -> ViewError:
+    return ViewError(f"cast overflow: a {spark_type(value.type)} does not fit into {spark_type(kind)}")

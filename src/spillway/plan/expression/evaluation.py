@@ -1,0 +1,174 @@
+"""Evaluate an expression over the columns of joined rows, with the semantics of Spark in ANSI mode.
+
+Logic is three-valued. `case`, `coalesce`, `and` and `or` evaluate an argument only for the rows that need
+it, so a guarded division (`CASE WHEN b.y <> 0 THEN a.x / b.y END`) fails on no row that Spark would accept.
+Types never depend on the rows: `result_type` evaluates over none, and so checks an expression before any
+data is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spillway.errors import ViewError
+from spillway.plan.expression import strings as text
+from spillway.plan.expression.arithmetic import absolute, arithmetic, negative
+from spillway.plan.expression.casts import cast
+from spillway.plan.expression.comparison import compare, extreme
+from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal, describe
+from spillway.plan.expression.types import arrow_type, common_type, promote, spark_type
+
+Columns = Callable[[ColumnRef], pa.Array]
+
+
+def evaluate(expression: Expression, columns: Columns, rows: int) -> pa.Array:
+    """The value of `expression` for each of `rows` rows, whose columns `columns` gives."""
+    try:
+        return _value(expression, _Rows(columns, rows))
+    except ViewError as error:
+        shown = describe(expression, lambda ref: f"input{ref.input}.c{ref.column}")
+        raise ViewError(f"{error} (in {shown})") from None
+
+
+def result_type(expression: Expression, types: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:
+    """The type of `expression` over columns of these types; refused when they do not fit."""
+    return evaluate(expression, lambda ref: pa.array([], types(ref)), 0).type
+
+
+class _Rows:
+    """Some of the joined rows; columns are gathered when an expression asks for them."""
+
+    __slots__ = ("_columns", "count")
+
+    def __init__(self, columns: Columns, count: int) -> None:
+        self._columns = columns
+        self.count = count
+
+    def column(self, ref: ColumnRef) -> pa.Array:
+        array = self._columns(ref)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
+            array = array.cast(pa.string())
+        return array
+
+    def only(self, mask: pa.Array) -> _Rows:
+        return _Rows(lambda ref: self.column(ref).filter(mask), pc.sum(mask, min_count=0).as_py())
+
+
+def _value(expression: Expression, rows: _Rows) -> pa.Array:
+    if isinstance(expression, ColumnRef):
+        return rows.column(expression)
+    if isinstance(expression, Literal):
+        return pa.repeat(pa.scalar(expression.value, arrow_type(expression.type)), rows.count)
+    if isinstance(expression, Cast):
+        return cast(_value(expression.argument, rows), expression.type)
+    return _call(expression, rows)
+
+
+def _call(call: Call, rows: _Rows) -> pa.Array:
+    function, arguments = call.function, call.arguments
+    if function in ("and", "or"):
+        return _connect(function, arguments, rows)
+    if function == "case":
+        return _case(arguments, rows)
+    if function == "coalesce":
+        return _coalesce(arguments, rows)
+    if function == "like":
+        pattern = arguments[1]
+        assert isinstance(pattern, Literal)
+        return text.like(_value(arguments[0], rows), str(pattern.value))
+    if function == "not":
+        return pc.invert(_truth(arguments[0], rows))
+    values = [_value(argument, rows) for argument in arguments]
+    if function in ("+", "-", "*", "/", "%"):
+        return arithmetic(function, *values)
+    if function in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
+        return compare(function, *values)
+    if function in ("least", "greatest"):
+        kind = reduce(common_type, [value.type for value in values])
+        return extreme("<" if function == "least" else ">", [promote(value, kind) for value in values])
+    if function in ("||", "concat"):
+        return text.concat(values)
+    return _UNARY[function](values[0])
+
+
+def _truth(expression: Expression, rows: _Rows) -> pa.Array:
+    value = _value(expression, rows)
+    if not (pa.types.is_boolean(value.type) or pa.types.is_null(value.type)):
+        raise ViewError(f"a condition is boolean, not {spark_type(value.type)}; write a comparison")
+    return value.cast(pa.bool_())
+
+
+def _connect(function: str, arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
+    """Kleene logic; an argument is evaluated only where those before it have not decided."""
+    decisive = function == "or"
+    result = _truth(arguments[0], rows)
+    for argument in arguments[1:]:
+        open_rows = pc.fill_null(pc.not_equal(result, decisive), True)
+        more = _scatter([(open_rows, _truth(argument, rows.only(open_rows)))], pa.bool_(), rows.count)
+        known = pc.if_else(open_rows, more, pa.scalar(decisive))
+        result = (pc.or_kleene if decisive else pc.and_kleene)(result, known)
+    return result
+
+
+def _case(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
+    kind = _branch_type([*arguments[1:-1:2], arguments[-1]], rows)
+    remaining = _all(rows)
+    pieces: list[tuple[pa.Array, pa.Array]] = []
+    for condition, branch in zip(arguments[:-1:2], arguments[1::2], strict=True):
+        holds = pc.fill_null(_truth(condition, rows.only(remaining)), False)
+        chosen = _scatter([(remaining, holds)], pa.bool_(), rows.count).fill_null(False)
+        pieces.append((chosen, promote(_value(branch, rows.only(chosen)), kind)))
+        remaining = pc.and_not(remaining, chosen)
+    pieces.append((remaining, promote(_value(arguments[-1], rows.only(remaining)), kind)))
+    return _scatter(pieces, kind, rows.count)
+
+
+def _coalesce(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
+    kind = _branch_type(arguments, rows)
+    result = pa.nulls(rows.count, kind)
+    for argument in arguments:
+        missing = result.is_null()
+        more = _scatter([(missing, promote(_value(argument, rows.only(missing)), kind))], kind, rows.count)
+        result = pc.if_else(missing, more, result)
+    return result
+
+
+def _branch_type(branches: Sequence[Expression], rows: _Rows) -> pa.DataType:
+    none = rows.only(pa.repeat(pa.scalar(False), rows.count))
+    return reduce(common_type, [_value(branch, none).type for branch in branches])
+
+
+def _all(rows: _Rows) -> pa.Array:
+    return pa.repeat(pa.scalar(True), rows.count)
+
+
+def _scatter(pieces: list[tuple[pa.Array, pa.Array]], kind: pa.DataType, count: int) -> pa.Array:
+    """One array from values that belong to the rows of disjoint masks; null elsewhere."""
+    position = np.full(count, -1, np.int64)
+    offset = 0
+    for mask, values in pieces:
+        position[np.flatnonzero(mask.to_numpy(zero_copy_only=False))] = np.arange(
+            offset, offset + len(values)
+        )
+        offset += len(values)
+    joined = pa.concat_arrays([values.cast(kind) for _, values in pieces])
+    return joined.take(pa.array(position, mask=position < 0))
+
+
+_UNARY: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "is null": lambda value: value.is_null(),
+    "negative": negative,
+    "abs": absolute,
+    "upper": text.upper,
+    "lower": text.lower,
+    "length": text.length,
+}

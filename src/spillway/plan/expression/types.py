@@ -1,0 +1,93 @@
+"""Types of expressions: Arrow's beside Spark's, and the common types of operands in Spark's ANSI mode.
+
+Integers widen; any integer with a float gives double (Spark's guard against lost digits); a decimal with a
+float gives double; decimals widen to hold both sides. Strings never turn into numbers: Spark would, and may
+fail on a row, so the user is asked to cast.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spillway.errors import ViewError
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+def arrow_type(spark_type: str) -> pa.DataType | None:
+    """The Arrow type of a Spark type, or None for one that expressions do not compute with."""
+    if decimal := _DECIMAL.fullmatch(spark_type):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    return {
+        "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(),
+        "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(), "string": pa.string(),
+        "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestamp_ntz": pa.timestamp("us"), "void": pa.null(),
+    }.get(spark_type)  # fmt: skip
+
+
+def spark_type(kind: pa.DataType) -> str:
+    """The Spark name of an Arrow type."""
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "timestamp_ntz" if kind.tz is None else "timestamp"
+    names = {
+        "bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint",
+        "float": "float", "double": "double", "string": "string", "large_string": "string",
+        "string_view": "string", "binary": "binary", "large_binary": "binary",
+        "date32[day]": "date", "null": "void",
+    }  # fmt: skip
+    return names.get(str(kind), str(kind))
+
+
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+_WIDEST = 38
+
+
+def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type in which values of both types are compared or combined."""
+    if left == right or pa.types.is_null(right):
+        return left
+    if pa.types.is_null(left):
+        return right
+    if not (is_number(left) and is_number(right)):
+        raise ViewError(f"{spark_type(left)} and {spark_type(right)} do not mix; cast one of them")
+    if pa.types.is_floating(left) or pa.types.is_floating(right):
+        return pa.float64()
+    if left in _INTEGERS and right in _INTEGERS:
+        return max(left, right, key=_INTEGERS.index)
+    (left_whole, left_scale), (right_whole, right_scale) = _digits(left), _digits(right)
+    scale = max(left_scale, right_scale)
+    precision = max(left_whole, right_whole) + scale
+    if precision > _WIDEST:
+        raise ViewError(
+            f"{spark_type(left)} and {spark_type(right)} need more than 38 digits; cast one of them"
+        )
+    return pa.decimal128(precision, scale)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of this type are numbers."""
+    return kind in _INTEGERS or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def promote(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """`array` in the wider type `kind`, which `common_type` gave."""
+    if array.type == kind:
+        return array
+    if pa.types.is_decimal(array.type) and pa.types.is_floating(kind):
+        # Arrow's own conversion multiplies by a power of ten and may miss the nearest double.
+        return pc.cast(pc.cast(array, pa.string()), kind)
+    return pc.cast(array, kind, safe=not pa.types.is_floating(kind))
+
+
+def _digits(kind: pa.DataType) -> tuple[int, int]:
+    """Digits before and after the point."""
+    if kind in _DIGITS:
+        return _DIGITS[kind], 0
+    return kind.precision - kind.scale, kind.scale

@@ -1,0 +1,78 @@
+"""The plan of a view as one grouped windowed aggregate: for every row, statistics over the rows before it.
+
+Plain values, as those of a join plan. The first `kept` columns of the input are what state keeps of a row
+when its own result is out: event time, order, arguments. The others wait with the row until it is final.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+
+from spillway.model import Statistic
+from spillway.plan.expression import ColumnRef
+from spillway.plan.operators.join import InputPlan, OutputColumn
+
+__all__ = ["STATISTICS", "AggregatePlan", "aggregate_fingerprint", "frame_text"]
+
+_FORMAT = 1
+STATISTICS = 1
+"""The input number under which outputs refer to statistics; their columns are numbered as in the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatePlan:
+    """Rows that pass the input's filter, each with its statistics. A null key is a key like others."""
+
+    input: InputPlan
+    outputs: tuple[OutputColumn, ...]
+    statistics: tuple[Statistic, ...]
+    time: int
+    """The column with the event time in microseconds."""
+    order: tuple[int, ...]
+    """The columns that order rows of one event time."""
+    kept: int
+    lateness_us: int
+    fingerprint: str
+    key_labels: tuple[tuple[str, ...], ...] = ()
+    key_types: tuple[str | None, ...] = ()
+    view: str = field(default="", compare=False)
+
+    @property
+    def inputs(self) -> tuple[InputPlan, ...]:
+        return (self.input,)
+
+    def column_label(self, ref: ColumnRef) -> str:
+        """A state column or a statistic as a reader knows it."""
+        if ref.input != STATISTICS:
+            return self.input.columns[ref.column].label
+        one = self.statistics[ref.column]
+        argument = "*" if one.argument is None else self.input.columns[one.argument].label
+        return f"{one.function}({argument}) over {frame_text(one)}"
+
+
+def frame_text(statistic: Statistic) -> str:
+    """A frame for a reader."""
+    preceding = statistic.frame.preceding
+    if statistic.frame.kind == "rows":
+        return f"{preceding + 1} rows" if preceding else "the row"
+    return f"{preceding / 1_000_000:g} s"
+
+
+def aggregate_fingerprint(
+    one: InputPlan,
+    outputs: tuple[OutputColumn, ...],
+    statistics: tuple[Statistic, ...],
+    order: tuple[int, ...],
+) -> str:
+    """SHA-256 of the canonical form of a plan; how late rows may be is a matter of running."""
+    canonical = {
+        "format": _FORMAT,
+        "operator": "aggregate",
+        "input": [one.name.lower(), one.source, one.filter, one.keys, [c.expression for c in one.columns]],
+        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+        "statistics": [asdict(statistic) for statistic in statistics],
+        "order": order,
+    }
+    return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()

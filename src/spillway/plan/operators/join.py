@@ -1,0 +1,105 @@
+"""The plan of a view as one m-way equi-join: work per input in Spark, state columns, work after the join.
+
+Everything here is a plain value, so a plan can be pickled, compared and hashed. The fingerprint covers what
+decides the state's layout and the result, not how the view was spelled: labels and the text of the view are
+not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from spillway.model import Window
+from spillway.plan.expression import ColumnRef, Expression
+
+__all__ = ["ColumnRef", "InputPlan", "JoinPlan", "OutputColumn", "StateColumn", "fingerprint"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """A value that state keeps for each row of an input: Spark SQL over the source's columns."""
+
+    name: str
+    expression: str
+    label: str
+    type: str | None = None
+    """The Spark type where the catalog tells it (a bare column); otherwise Spark's analysis does."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputPlan:
+    """One input: rows that pass `filter` and whose `keys` are all not null enter the join."""
+
+    name: str
+    source: str
+    filter: str | None
+    keys: tuple[str, ...]
+    columns: tuple[StateColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """One column of the result: a state column as it is, or an expression over several inputs."""
+
+    name: str
+    value: ColumnRef | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """An m-way join on one shared key. `residual` is tested on joined rows before `outputs` are evaluated."""
+
+    inputs: tuple[InputPlan, ...]
+    outputs: tuple[OutputColumn, ...]
+    residual: Expression | None
+    fingerprint: str
+    key_labels: tuple[tuple[str, ...], ...] = ()
+    """For each key part, its label in each input (`a.k`), for messages."""
+    key_types: tuple[str | None, ...] = ()
+    """For each key part, the type in which it is compared, where the catalog tells it."""
+    windows: tuple[Window, ...] = ()
+    """One per input; none at all in a view without windows."""
+    view: str = field(default="", compare=False)
+    """The view's SQL on one line, for readers."""
+
+    def column_label(self, ref: ColumnRef) -> str:
+        return column_label(self.inputs, ref)
+
+
+def column_label(inputs: Sequence[InputPlan], ref: ColumnRef) -> str:
+    """A state column as a reader knows it: `p.price`, or `[p: upper(symbol)]` for an expression."""
+    one = inputs[ref.input]
+    text = one.columns[ref.column].label
+    return f"{one.name}.{text}" if text.replace(".", "").isidentifier() else f"[{one.name}: {text}]"
+
+
+def fingerprint(
+    inputs: tuple[InputPlan, ...],
+    outputs: tuple[OutputColumn, ...],
+    residual: Expression | None,
+    windows: tuple[Window, ...] = (),
+) -> str:
+    """SHA-256 of the canonical form of a plan."""
+    canonical = {
+        "format": _FORMAT,
+        "inputs": [
+            [
+                one.name.lower(),
+                one.source,
+                one.filter,
+                one.keys,
+                [column.expression for column in one.columns],
+            ]
+            for one in inputs
+        ],
+        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+        "residual": None if residual is None else asdict(residual),
+    }
+    if windows:  # how late rows may be is a matter of running, not of what the view means
+        canonical["windows"] = [[window.column, window.range_us] for window in windows]
+    return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()

@@ -1,0 +1,182 @@
+"""From a view of one stream with OVER clauses to its plan.
+
+All statistics of a view share the key and the order, so one state serves them all; frames may differ. What a
+frame of time means depends on the event time alone; frames of rows need the whole order.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from spillway.errors import ViewError
+from spillway.model import Catalog, Statistic, View
+from spillway.plan.expression import ColumnRef, arrow_type, check_order, statistic_type
+from spillway.plan.operators import (
+    STATISTICS,
+    AggregatePlan,
+    InputPlan,
+    OutputColumn,
+    aggregate_fingerprint,
+    common_key_type,
+)
+from spillway.plan.rules.lower import Lowering
+from spillway.plan.rules.select_list import SelectItem, distinct_names, output_column, read_items
+from spillway.plan.rules.state_columns import StateColumns
+from spillway.plan.rules.window_rule import event_time, microseconds
+from spillway.plan.sql import (
+    Input,
+    Over,
+    Scope,
+    conjunction,
+    label,
+    quote,
+    read_over,
+    read_predicates,
+    read_scope,
+    source_sql,
+    unsupported,
+)
+
+
+def is_aggregate_view(select: exp.Select) -> bool:
+    """Whether the view asks for statistics over one stream."""
+    return not select.args.get("joins") and any(one.find(exp.Window) for one in select.expressions)
+
+
+def plan_aggregate(view: View, select: exp.Select, catalog: Catalog) -> AggregatePlan:
+    """The plan of `select`; what cannot be answered is refused."""
+    scope = read_scope(select, catalog, alone=True)
+    one = _one_stream(scope)
+    items = _read_items(select, scope)
+    overs = _shared([item for item in items if isinstance(item, _OverItem)], one)
+    columns = StateColumns(scope)
+    time = columns.add(0, microseconds(one)).column
+    order = tuple(_ordered(node, columns) for node in max((over.order for over in overs), key=len))
+    statistics = tuple(_statistic(over, columns) for over in overs)
+    kept = columns.sizes()[0]
+    outputs = _outputs(items, Lowering(scope, columns))
+    present = exp.Not(this=exp.Is(this=event_time(one), expression=exp.Null()))
+    filters = [*(term.node for term in read_predicates(select, scope).filters), present]
+    input_ = InputPlan(
+        name=one.alias,
+        source=one.source,
+        filter=source_sql(conjunction(filters)),
+        keys=tuple(source_sql(node) for node in overs[0].keys),
+        columns=columns.of(0),
+    )
+    column = one.event_time
+    assert column is not None
+    assert column.lateness_us is not None
+    return AggregatePlan(
+        input=input_,
+        outputs=outputs,
+        statistics=statistics,
+        time=time,
+        order=order,
+        kept=kept,
+        lateness_us=column.lateness_us,
+        fingerprint=aggregate_fingerprint(input_, outputs, statistics, order),
+        key_labels=tuple((label(node),) for node in overs[0].keys),
+        key_types=tuple(_key_type(node, one) for node in overs[0].keys),
+        view=" ".join(view.text.split()),
+    )
+
+
+class _OverItem:
+    """A column of the result that is a statistic."""
+
+    __slots__ = ("name", "node", "over")
+
+    def __init__(self, name: str, window: exp.Window, scope: Scope) -> None:
+        self.name = name
+        self.node: exp.Expr = window
+        self.over = read_over(window, scope)
+
+
+def _read_items(select: exp.Select, scope: Scope) -> list[SelectItem | _OverItem]:
+    items: list[SelectItem | _OverItem] = []
+    for node in select.expressions:
+        inner = node.this if isinstance(node, exp.Alias) else node
+        if isinstance(inner, exp.Window):
+            items.append(_OverItem(node.alias if inner is not node else label(inner), inner, scope))
+        elif (window := node.find(exp.Window)) is not None:
+            raise unsupported("OVER inside an expression", window, "select it as a column of its own")
+        else:
+            items += read_items(node, scope)
+    distinct_names(items, scope)
+    return items
+
+
+def _one_stream(scope: Scope) -> Input:
+    one = scope.inputs[0]
+    if one.range_us is not None:
+        raise ViewError(f"{one.alias} has a window in FROM and OVER has frames; keep one of them")
+    if one.event_time is None:
+        raise ViewError(
+            f"OVER goes by event time, and source {one.source} has none; give [sources.{one.source}] "
+            'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
+        )
+    return one
+
+
+def _shared(items: list[_OverItem], one: Input) -> list[Over]:
+    """The clauses, all of one key and order."""
+    overs = [item.over for item in items]
+    longest = max((over.order for over in overs), key=len)
+    for item in items:
+        over = item.over
+        if label(over.time) != label(event_time(one)):
+            raise ViewError(
+                f"ORDER BY begins with {label(over.time)}, and the event time of {one.source} is "
+                f"{label(event_time(one))}: {quote(item.node)}; order by it first"
+            )
+        if [label(key) for key in over.keys] != [label(key) for key in overs[0].keys]:
+            raise unsupported("another PARTITION BY in the same view", item.node, "run one view per key")
+        if (over.order or over.frame.kind == "rows") and over.order != longest:
+            raise unsupported("another ORDER BY in the same view", item.node, "run one view per order")
+    return overs
+
+
+def _ordered(node: exp.Expr, columns: StateColumns) -> int:
+    ref = columns.add(0, node)
+    kind = columns.type(ref)
+    if kind is not None:
+        check_order(label(node), _known(kind, node))
+    return ref.column
+
+
+def _statistic(over: Over, columns: StateColumns) -> Statistic:
+    if over.argument is None:
+        return Statistic(over.function, None, over.frame)
+    ref = columns.add(0, over.argument)
+    kind = columns.type(ref)
+    if kind is not None and over.function != "count":
+        try:
+            statistic_type(over.function, _known(kind, over.argument))
+        except ViewError as error:
+            raise ViewError(f"{error}: {over.text}") from None
+    return Statistic(over.function, ref.column, over.frame)
+
+
+def _known(kind: str, node: exp.Expr) -> object:
+    found = arrow_type(kind)
+    if found is None:
+        raise ViewError(f"{label(node)} is {kind}, which has no order and no sum; name a plain value of it")
+    return found
+
+
+def _outputs(items: list[SelectItem | _OverItem], lowering: Lowering) -> tuple[OutputColumn, ...]:
+    outputs = []
+    number = 0
+    for item in items:
+        if isinstance(item, _OverItem):
+            outputs.append(OutputColumn(item.name, ColumnRef(STATISTICS, number)))
+            number += 1
+        else:
+            outputs.append(output_column(item, lowering))
+    return tuple(outputs)
+
+
+def _key_type(node: exp.Expr, one: Input) -> str | None:
+    column = one.find(node.name) if isinstance(node, exp.Column) else None
+    return None if column is None else common_key_type([(label(node), column.type)])

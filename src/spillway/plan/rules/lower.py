@@ -1,0 +1,218 @@
+"""From a resolved SQL expression to what is evaluated after the join.
+
+Every largest part that depends on one input becomes a state column, computed by Spark before the row is
+kept; what is above those parts becomes an `Expression`. Where Spark evaluates a part only for some rows (a
+branch of CASE, the right side of AND) and it may fail (a division), its columns are kept instead and it is
+evaluated as lazily here. Known limit: outside such branches a part is evaluated for every row of its input,
+also one that finds no partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from sqlglot import exp
+
+from spillway.errors import ViewError
+from spillway.model import normalise_type
+from spillway.plan.expression import (
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    Literal,
+    arrow_type,
+    like_regex,
+    references,
+    result_type,
+    spark_type,
+)
+from spillway.plan.rules.literals import read_literal
+from spillway.plan.rules.state_columns import StateColumns
+from spillway.plan.sql import Scope, dependencies, display, label
+
+_SUPPORTED = (
+    "+ - * / %, comparisons, <=>, AND, OR, NOT, IS NULL, IN, BETWEEN, CASE, IF, COALESCE, NULLIF, CONCAT, "
+    "||, LIKE, CAST, abs, least, greatest, upper, lower, length"
+)
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>",
+    exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>", exp.DPipe: "||",
+}  # fmt: skip
+_FUNCTIONS = {
+    "concat": range(1, 1000), "abs": range(1, 2), "upper": range(1, 2), "ucase": range(1, 2),
+    "lower": range(1, 2), "lcase": range(1, 2), "length": range(1, 2), "char_length": range(1, 2),
+    "least": range(2, 1000), "greatest": range(2, 1000), "coalesce": range(1, 1000), "nvl": range(2, 3),
+    "ifnull": range(2, 3), "nullif": range(2, 3), "isnull": range(1, 2), "isnotnull": range(1, 2),
+}  # fmt: skip
+_RENAMED = {
+    "ucase": "upper", "lcase": "lower", "char_length": "length", "nvl": "coalesce", "ifnull": "coalesce",
+    "isnull": "is null",
+}  # fmt: skip
+_MAY_FAIL = (exp.Div, exp.Mod, exp.IntDiv, exp.Cast)
+
+
+class Lowering:
+    """Lowers the expressions of one view, collecting the state columns they need."""
+
+    def __init__(self, scope: Scope, columns: StateColumns) -> None:
+        self._scope = scope
+        self._columns = columns
+        self._rules: dict[type[exp.Expr], Callable[[exp.Expr, bool], Expression]] = {
+            exp.And: self._connector, exp.Or: self._connector, exp.Not: self._not, exp.Is: self._is,
+            exp.Neg: self._neg, exp.In: self._in, exp.Between: self._between, exp.Case: self._case,
+            exp.If: self._if, exp.Like: self._like, exp.Cast: self._cast, exp.Anonymous: self._function,
+            exp.NullSafeNEQ: lambda node, lazy: Call("not", (self._binary("<=>", node, lazy),)),
+        }  # fmt: skip
+
+    def lower(self, node: exp.Expr) -> Expression:
+        """`node` as a state column, a literal, or an expression over them; types checked where known."""
+        lowered = self._lower(node, lazy=False)
+        if not isinstance(lowered, ColumnRef):
+            self._check(lowered, node)
+        return lowered
+
+    def lower_condition(self, node: exp.Expr) -> Expression:
+        """`node` as a predicate over joined rows."""
+        lowered = self._lower(node, lazy=False)
+        self._check(lowered, node, boolean=True)
+        return lowered
+
+    def _lower(self, node: exp.Expr, lazy: bool) -> Expression:
+        if isinstance(node, exp.Paren):
+            return self._lower(node.this, lazy)
+        inputs = dependencies(node, self._scope)
+        if not inputs:
+            literal = read_literal(node)
+            return self._columns.add(0, node) if literal is None else literal
+        if len(inputs) == 1:
+            lowered = self._try_to_descend(node) if lazy else None
+            return self._columns.add(inputs[0], node) if lowered is None else lowered
+        return self._descend(node, lazy)
+
+    def _try_to_descend(self, node: exp.Expr) -> Expression | None:
+        """A part that must stay lazy, taken apart; None where it cannot fail or cannot be evaluated here."""
+        if isinstance(node, exp.Column) or node.find(*_MAY_FAIL) is None:
+            return None
+        sizes = self._columns.sizes()
+        try:
+            lowered = self._descend(node, lazy=True)
+            if self._check(lowered, node):
+                return lowered
+        except ViewError:
+            pass
+        self._columns.restore(sizes)
+        return None
+
+    def _descend(self, node: exp.Expr, lazy: bool) -> Expression:
+        if (operator := _OPERATORS.get(type(node))) is not None:
+            return self._binary(operator, node, lazy)
+        rule = self._rules.get(type(node))
+        if rule is None:
+            raise self._unsupported(node)
+        return rule(node, lazy)
+
+    def _binary(self, operator: str, node: exp.Expr, lazy: bool) -> Call:
+        return Call(operator, (self._lower(node.this, lazy), self._lower(node.expression, lazy)))
+
+    def _connector(self, node: exp.Expr, lazy: bool) -> Call:
+        function = "and" if isinstance(node, exp.And) else "or"
+        return Call(function, (self._lower(node.this, lazy), self._lower(node.expression, lazy=True)))
+
+    def _not(self, node: exp.Expr, lazy: bool) -> Call:
+        return Call("not", (self._lower(node.this, lazy),))
+
+    def _neg(self, node: exp.Expr, lazy: bool) -> Call:
+        return Call("negative", (self._lower(node.this, lazy),))
+
+    def _is(self, node: exp.Expr, lazy: bool) -> Call:
+        value = self._lower(node.this, lazy)
+        if isinstance(node.expression, exp.Null):
+            return Call("is null", (value,))
+        if isinstance(node.expression, exp.Boolean):
+            return Call("<=>", (value, Literal(bool(node.expression.this), "boolean")))
+        raise self._unsupported(node)
+
+    def _in(self, node: exp.Expr, lazy: bool) -> Expression:
+        if not node.expressions or set(node.args) - {"this", "expressions"}:
+            raise self._unsupported(node)
+        value = self._lower(node.this, lazy)
+        equal = [Call("=", (value, self._lower(one, lazy=True))) for one in node.expressions]
+        return equal[0] if len(equal) == 1 else Call("or", tuple(equal))
+
+    def _between(self, node: exp.Expr, lazy: bool) -> Call:
+        if node.args.get("symmetric"):
+            raise self._unsupported(node)
+        value = self._lower(node.this, lazy)
+        low, high = (self._lower(node.args[name], lazy) for name in ("low", "high"))
+        return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
+
+    def _case(self, node: exp.Expr, lazy: bool) -> Call:
+        arguments: list[Expression] = []
+        operand = node.this
+        for number, branch in enumerate(node.args["ifs"]):
+            test = (
+                branch.this if operand is None else exp.EQ(this=operand.copy(), expression=branch.this.copy())
+            )
+            arguments += [self._lower(test, lazy or number > 0), self._lower(branch.args["true"], lazy=True)]
+        return Call("case", (*arguments, self._else(node.args.get("default"))))
+
+    def _if(self, node: exp.Expr, lazy: bool) -> Call:
+        value = self._lower(node.args["true"], lazy=True)
+        return Call("case", (self._lower(node.this, lazy), value, self._else(node.args.get("false"))))
+
+    def _else(self, node: exp.Expr | None) -> Expression:
+        return Literal(None, "void") if node is None else self._lower(node, lazy=True)
+
+    def _like(self, node: exp.Expr, lazy: bool) -> Expression:
+        pattern = read_literal(node.expression)
+        if pattern is None or not isinstance(pattern.value, str):
+            raise self._unsupported(node)
+        like_regex(pattern.value)
+        call = Call("like", (self._lower(node.this, lazy), pattern))
+        return Call("not", (call,)) if node.args.get("negate") else call
+
+    def _cast(self, node: exp.Expr, lazy: bool) -> Cast:
+        if not isinstance(node, exp.Cast) or isinstance(node, exp.TryCast):
+            raise self._unsupported(node)
+        target = display(label(node.args["to"]))
+        return Cast(self._lower(node.this, lazy), normalise_type(target))
+
+    def _function(self, node: exp.Expr, lazy: bool) -> Call:
+        name = str(node.this).lower()
+        if len(node.expressions) not in _FUNCTIONS.get(name, ()):
+            raise self._unsupported(node)
+        later = name in ("coalesce", "nvl", "ifnull")
+        values = tuple(self._lower(one, lazy or (later and n > 0)) for n, one in enumerate(node.expressions))
+        if name == "nullif":
+            return Call("case", (Call("=", values), Literal(None, "void"), values[0]))
+        if name == "isnotnull":
+            return Call("not", (Call("is null", values),))
+        return Call(_RENAMED.get(name, name), values)
+
+    def _check(self, lowered: Expression, node: exp.Expr, *, boolean: bool = False) -> bool:
+        """Refuse types that do not fit; False where the catalog does not tell them all."""
+        types = {ref: self._columns.type(ref) for ref in references(lowered)}
+        arrow = {ref: arrow_type(kind) for ref, kind in types.items() if kind is not None}
+        if len(arrow) < len(types):
+            return False
+        for ref, kind in arrow.items():
+            if kind is None:
+                raise ViewError(f"{label(node)} combines inputs, and {types[ref]} is not supported there")
+        try:
+            kind = result_type(lowered, lambda ref: arrow[ref])
+        except ViewError as error:
+            raise ViewError(f"{label(node)}: {str(error).rsplit(' (in ', 1)[0]}") from None
+        if boolean and not pa.types.is_boolean(kind):
+            raise ViewError(
+                f"{label(node)} is {spark_type(kind)}, and a condition is boolean; write a comparison"
+            )
+        return True
+
+    def _unsupported(self, node: exp.Expr) -> ViewError:
+        names = [self._scope.inputs[index].alias for index in dependencies(node, self._scope)]
+        return ViewError(
+            f"{label(node)} combines {' and '.join(names)} in a way that is not supported yet; "
+            f"supported over several inputs: {_SUPPORTED}"
+        )

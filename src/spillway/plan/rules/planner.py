@@ -1,0 +1,105 @@
+"""From a view to its plan, as a pipeline of rules; each rule is a module of its own.
+
+    parse -> scope -> select list, predicates -> view graph -> shared key: lower (push down) -> join plan
+                                                            -> none: shape of the tree -> tree plan
+
+The plan's answer is the view's answer: filters and projections move below the join, equalities over all
+inputs become its key, everything else stays above it as the residual predicate. Without a key over all
+inputs, or where the user gives a tree, `tree_planner` goes on. A view of one stream with OVER clauses is
+planned by `aggregate_planner`.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from spillway.errors import ViewError
+from spillway.model import Catalog, View
+from spillway.plan.operators import AggregatePlan, InputPlan, JoinPlan, TreePlan, check_join_kind, fingerprint
+from spillway.plan.rules.frame_planner import is_aggregate_view, plan_aggregate
+from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
+from spillway.plan.rules.lower import Lowering
+from spillway.plan.rules.select_list import SelectItem, output_column, read_select_list
+from spillway.plan.rules.state_columns import StateColumns
+from spillway.plan.rules.tree_planner import plan_tree
+from spillway.plan.rules.view_graph import SharedKey, check_connected, shared_key, view_graph
+from spillway.plan.rules.window_rule import event_time, read_windows, within_windows
+from spillway.plan.sql import (
+    Predicates,
+    Scope,
+    conjunction,
+    label,
+    parse_view,
+    read_predicates,
+    read_scope,
+    source_sql,
+)
+
+Plan = JoinPlan | TreePlan | AggregatePlan
+
+
+def plan_view(view: View, catalog: Catalog) -> Plan:
+    """The plan of `view` over the sources of `catalog`; a view that cannot be answered is refused."""
+    check_join_kind(view.join_kind)
+    select = parse_view(view)
+    if is_aggregate_view(select):
+        if view.tree is not None:
+            raise ViewError("tree: a view of one input has no joins; leave it out")
+        return plan_aggregate(view, select, catalog)
+    scope = read_scope(select, catalog)
+    items = read_select_list(select, scope)
+    predicates = read_predicates(select, scope)
+    check_connected(predicates, scope)
+    graph = view_graph(predicates)
+    key = shared_key(graph, len(scope.inputs)) if view.tree is None else None
+    if key is None:
+        return plan_tree(view, scope, items, predicates, graph)
+    return plan_join(view, scope, items, predicates, key)
+
+
+def plan_join(
+    view: View, scope: Scope, items: tuple[SelectItem, ...], predicates: Predicates, key: SharedKey
+) -> JoinPlan:
+    """The plan of a view whose inputs share one key."""
+    key_types = tuple(common_type(part.terms, scope) for part in key.parts)
+
+    columns = StateColumns(scope)
+    lowering = Lowering(scope, columns)
+    outputs = tuple(output_column(item, lowering) for item in items)
+    blurred = [
+        node
+        for part, kind in zip(key.parts, key_types, strict=True)
+        for node in blurred_equalities(part.equalities, kind, scope)
+    ]
+    above = _once([*predicates.residual, *key.residual, *blurred])
+    residual = lowering.lower_condition(conjunction(above)) if above else None
+    windows = read_windows(scope, columns)
+    residual = within_windows(windows, residual)
+
+    inputs = tuple(
+        InputPlan(
+            name=one.alias,
+            source=one.source,
+            filter=input_filter(
+                index, (*predicates.filters, *key.filters), [event_time(one)] if windows else []
+            ),
+            keys=tuple(source_sql(part.terms[index]) for part in key.parts),
+            columns=columns.of(index),
+        )
+        for index, one in enumerate(scope.inputs)
+    )
+    return JoinPlan(
+        inputs=inputs,
+        outputs=outputs,
+        residual=residual,
+        fingerprint=fingerprint(inputs, outputs, residual, windows),
+        key_labels=tuple(tuple(label(term) for term in part.terms) for part in key.parts),
+        key_types=key_types,
+        windows=windows,
+        view=" ".join(view.text.split()),
+    )
+
+
+def _once(nodes: list[exp.Expr]) -> list[exp.Expr]:
+    """Each predicate once."""
+    return list({label(node): node for node in nodes}.values())

@@ -1,0 +1,124 @@
+"""The view graph: inputs are nodes, equi-join conditions are edges, and the key is what connects all of them.
+
+Equality is transitive, so the terms of all edges fall into classes of equal value. A class with a term of
+every input is one part of the key of an m-way join; every other equality becomes a residual predicate. A view
+without a class over all inputs needs a tree of joins (`tree_planner`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from spillway.errors import ViewError
+from spillway.plan.sql import Equality, Predicates, Scope, Term, label
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One part of the key: an expression for each input, and the equalities that it answers."""
+
+    terms: tuple[exp.Expr, ...]
+    equalities: tuple[Equality, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedKey:
+    """The key of one m-way join, and what its equalities ask for besides."""
+
+    parts: tuple[KeyPart, ...]
+    filters: tuple[Term, ...]
+    residual: tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyClass:
+    """Terms of equal value: one for each input that has any, and the equalities that say so."""
+
+    terms: Mapping[int, exp.Expr]
+    equalities: tuple[Equality, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewGraph:
+    """The classes of all equi-join conditions, and what they ask of single inputs."""
+
+    classes: tuple[KeyClass, ...]
+    filters: tuple[tuple[int, Term], ...]
+    """The class of each, and the filter: two terms of one input in one class must equal each other."""
+
+
+def view_graph(predicates: Predicates) -> ViewGraph:
+    classes: list[KeyClass] = []
+    filters: list[tuple[int, Term]] = []
+    for members in equality_classes(predicates.equalities):
+        first: dict[int, exp.Expr] = {}
+        for term in (side for equality in members for side in (equality.left, equality.right)):
+            known = first.setdefault(term.input, term.node)
+            if label(term.node) != label(known):
+                equal = exp.EQ(this=known.copy(), expression=term.node.copy())
+                filters.append((len(classes), Term(term.input, equal)))
+        classes.append(KeyClass(first, tuple(members)))
+    return ViewGraph(tuple(classes), tuple(filters))
+
+
+def shared_key(graph: ViewGraph, inputs: int) -> SharedKey | None:
+    """The key over all inputs; None if there is none."""
+    whole = [number for number, one in enumerate(graph.classes) if len(one.terms) == inputs]
+    if not whole:
+        return None
+    parts = tuple(
+        KeyPart(tuple(one.terms[index] for index in range(inputs)), one.equalities)
+        for one in (graph.classes[number] for number in whole)
+    )
+    others = (one for number, one in enumerate(graph.classes) if number not in whole)
+    return SharedKey(
+        parts,
+        tuple(term for number, term in graph.filters if number in whole),
+        tuple(equality.node for one in others for equality in one.equalities),
+    )
+
+
+def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
+    """Equalities that share terms, directly or through others; in order of first appearance."""
+    classes: list[tuple[set[tuple[int, str]], list[Equality]]] = []
+    for equality in equalities:
+        terms = {(side.input, label(side.node)) for side in (equality.left, equality.right)}
+        touched = [one for one in classes if one[0] & terms]
+        if not touched:
+            classes.append((terms, [equality]))
+            continue
+        home = touched[0]
+        home[0].update(terms, *(one[0] for one in touched[1:]))
+        for other in touched[1:]:
+            home[1].extend(other[1])
+            classes.remove(other)
+        home[1].append(equality)
+    return [members for _, members in classes]
+
+
+def check_connected(predicates: Predicates, scope: Scope) -> None:
+    """Refuse a view of which some inputs have no equi-join with the others."""
+    reached = _reachable(predicates.equalities)
+    apart = [one.alias for index, one in enumerate(scope.inputs) if index not in reached]
+    if not apart:
+        return
+    near = [one.alias for index, one in enumerate(scope.inputs) if index in reached]
+    tried = [node for node in predicates.residual if any(c.table in apart for c in node.find_all(exp.Column))]
+    found = f"; {label(tried[0])} is not one" if tried else ""
+    raise ViewError(
+        f"the view needs an equi-join between {', '.join(near)} and {', '.join(apart)}{found}: "
+        f"add a condition such as {near[0]}.key = {apart[0]}.key"
+    )
+
+
+def _reachable(equalities: tuple[Equality, ...]) -> set[int]:
+    reached = {0}
+    while True:
+        edges = [{one.left.input, one.right.input} for one in equalities]
+        more = reached.union(*(edge for edge in edges if edge & reached))
+        if more == reached:
+            return reached
+        reached = more

@@ -1,0 +1,74 @@
+"""The rule that gives a view with windows its meaning: event times in state, and a residual predicate.
+
+A result exists iff, for every input with a range, the youngest of its rows is at most the range younger than
+the row of that input. All inputs take part in "youngest", so all need an event time, with a range or without.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from spillway.errors import ViewError
+from spillway.model import Window
+from spillway.plan.expression import Call, ColumnRef, Expression, Literal
+from spillway.plan.rules.state_columns import StateColumns
+from spillway.plan.sql import Input, Scope
+
+
+def read_windows(scope: Scope, columns: StateColumns) -> tuple[Window, ...]:
+    """The windows of all inputs, with their event times as state columns; none if no input has a range."""
+    ranged = [one for one in scope.inputs if one.range_us is not None]
+    if not ranged:
+        return ()
+    windows = []
+    for index, one in enumerate(scope.inputs):
+        column = one.event_time
+        if column is None or column.lateness_us is None:
+            why = (
+                "has a window"
+                if one.range_us is not None
+                else f"is joined with a window of {ranged[0].alias}"
+            )
+            raise ViewError(
+                f"{one.alias} {why}, and source {one.source} has no event time; give [sources.{one.source}] "
+                'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
+            )
+        ref = columns.add(index, microseconds(one))
+        windows.append(Window(ref.column, one.range_us, column.lateness_us))
+    return tuple(windows)
+
+
+def within_windows(windows: tuple[Window, ...], residual: Expression | None) -> Expression | None:
+    """The residual predicate with the condition that the windows stand for."""
+    times = tuple(ColumnRef(index, window.column) for index, window in enumerate(windows))
+    conditions: list[Expression] = [] if residual is None else [residual]
+    for time, window in zip(times, windows, strict=True):
+        if window.range_us is not None:
+            age = Call("-", (Call("greatest", times), time))
+            conditions.append(Call("<=", (age, Literal(window.range_us, "bigint"))))
+    if not conditions:
+        return None
+    return reduce(lambda left, right: Call("and", (left, right)), conditions)
+
+
+def event_time(one: Input) -> exp.Expr:
+    """The event time of an input as its source has it."""
+    assert one.event_time is not None
+    return exp.column(one.event_time.name, table=one.alias, quoted=True)
+
+
+def microseconds(one: Input) -> exp.Expr:
+    """The event time as a whole number, whatever the session's time zone is."""
+    assert one.event_time is not None
+    column = event_time(one)
+    if one.event_time.type == "timestamp":
+        return exp.Anonymous(this="unix_micros", expressions=[column])
+    if one.event_time.type == "timestamp_ntz":
+        epoch = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp_ntz", dialect="spark")
+        unit = exp.Var(this="MICROSECOND")
+        return exp.Anonymous(this="timestampdiff", expressions=[unit, epoch, column])
+    raise ViewError(
+        f"the event time {one.alias}.{one.event_time.name} is {one.event_time.type}; it must be a timestamp"
+    )

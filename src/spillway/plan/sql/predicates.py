@@ -1,0 +1,82 @@
+"""The conjuncts of WHERE, ON and USING, sorted by what each can be: a filter, an equi-join, or a residual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from sqlglot import exp
+
+from spillway.plan.sql.resolution import dependencies, resolve, without_parentheses
+from spillway.plan.sql.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An expression over one input."""
+
+    input: int
+    node: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """`left = right`, each over one input, the two inputs different: an edge of the view graph."""
+
+    left: Term
+    right: Term
+    node: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Predicates:
+    """All conjuncts, each kind in the order in which it was written."""
+
+    filters: tuple[Term, ...]
+    equalities: tuple[Equality, ...]
+    residual: tuple[exp.Expr, ...]
+
+
+def read_predicates(select: exp.Select, scope: Scope) -> Predicates:
+    """Sort every conjunct of the view; one that reads no column at all filters the first input."""
+    conditions = list(scope.conditions)
+    if (where := select.args.get("where")) is not None:
+        conditions.append(where.this)
+    filters: list[Term] = []
+    equalities: list[Equality] = []
+    residual: list[exp.Expr] = []
+    for condition in conditions:
+        for node in conjuncts(resolve(condition, scope)):
+            inputs = dependencies(node, scope)
+            if len(inputs) <= 1:
+                filters.append(Term(inputs[0] if inputs else 0, node))
+            elif (equality := _equality(node, scope)) is not None:
+                equalities.append(equality)
+            else:
+                residual.append(node)
+    return Predicates(tuple(filters), tuple(equalities), tuple(residual))
+
+
+def conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of a conjunction, left to right."""
+    node = without_parentheses(node)
+    if isinstance(node, exp.And):
+        return conjuncts(node.this) + conjuncts(node.expression)
+    return [node]
+
+
+def conjunction(nodes: list[exp.Expr]) -> exp.Expr:
+    """All of `nodes`, in their order."""
+    wrapped = [exp.Paren(this=node.copy()) if isinstance(node, exp.Or) else node.copy() for node in nodes]
+    return reduce(lambda left, right: exp.And(this=left, expression=right), wrapped)
+
+
+def _equality(node: exp.Expr, scope: Scope) -> Equality | None:
+    if not isinstance(node, exp.EQ):
+        return None
+    sides = [without_parentheses(side) for side in (node.this, node.expression)]
+    inputs = [dependencies(side, scope) for side in sides]
+    if any(len(one) != 1 for one in inputs) or inputs[0] == inputs[1]:
+        return None
+    left, right = (Term(one[0], side) for one, side in zip(inputs, sides, strict=True))
+    return Equality(left, right, node)

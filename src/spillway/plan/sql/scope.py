@@ -1,0 +1,148 @@
+"""The inputs of a view and which of their columns each name means (Spark's rules: case is ignored).
+
+Invariant: `visible` lists what an unqualified name or `*` can mean, in output order; `USING` hides the
+right-hand copy of its columns, and the condition it stands for is in `conditions` beside those of `ON`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from spillway.errors import ViewError
+from spillway.model import Catalog, Column
+from spillway.plan.sql.refusals import refuse_join, refuse_table
+from spillway.plan.sql.render import quote
+from spillway.plan.sql.window_clause import range_of
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One use of a source in FROM; a source may be used twice under two aliases."""
+
+    alias: str
+    source: str
+    columns: tuple[Column, ...]
+    range_us: int | None = None
+    """The window, if it has one."""
+
+    @property
+    def event_time(self) -> Column | None:
+        """The column that tells when the row's event was."""
+        return next((column for column in self.columns if column.lateness_us is not None), None)
+
+    def find(self, name: str) -> Column | None:
+        """The column of this name, in any case."""
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column that an unqualified name can mean."""
+
+    input: int
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """All inputs in FROM order, what is visible of them, and the join conditions (not yet resolved)."""
+
+    inputs: tuple[Input, ...]
+    visible: tuple[Visible, ...]
+    conditions: tuple[exp.Expr, ...]
+
+    def position(self, alias: str) -> int | None:
+        """The index of the input with this alias."""
+        for index, one in enumerate(self.inputs):
+            if one.alias.lower() == alias.lower():
+                return index
+        return None
+
+
+def read_scope(select: exp.Select, catalog: Catalog, *, alone: bool = False) -> Scope:
+    """The scope that the FROM clause of `select` opens; one input is enough where it may be alone."""
+    first = _read_input(select.args["from_"].this, catalog)
+    inputs = [first]
+    visible = [Visible(0, column) for column in first.columns]
+    conditions: list[exp.Expr] = []
+    for join in select.args.get("joins") or ():
+        refuse_join(join)
+        right = _read_input(join.this, catalog)
+        for other in inputs:
+            if other.alias.lower() == right.alias.lower():
+                raise ViewError(
+                    f"two inputs are called {right.alias}; give each an alias: FROM {right.source} AS x"
+                )
+        index = len(inputs)
+        inputs.append(right)
+        columns = [Visible(index, column) for column in right.columns]
+        if using := join.args.get("using"):
+            equalities, visible = _join_using(using, inputs, visible, columns)
+            conditions += equalities
+        else:
+            visible = visible + columns
+        if (on := join.args.get("on")) is not None:
+            conditions.append(on)
+    if len(inputs) < 2 and not alone:
+        raise ViewError(
+            f"a view joins at least two inputs; this one reads only {first.alias}: add JOIN ... ON"
+        )
+    return Scope(tuple(inputs), tuple(visible), tuple(conditions))
+
+
+def suggestion(name: str, known: list[str]) -> str:
+    """What the user may have meant, or what there is."""
+    close = get_close_matches(name.lower(), [one.lower() for one in known], n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(one for one in known if one.lower() in close)}?"
+    return (
+        f"there is {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}" if known else "there is none"
+    )
+
+
+def _read_input(node: exp.Expr, catalog: Catalog) -> Input:
+    table = refuse_table(node)
+    name = ".".join(part.name for part in table.parts)
+    for source, columns in catalog.items():
+        if source.lower() == name.lower():
+            return Input(table.alias or table.name, source, tuple(columns), range_of(table))
+    raise ViewError(f"unknown source {name} in FROM; {suggestion(name, list(catalog))}")
+
+
+def _join_using(
+    using: list[exp.Expr], inputs: list[Input], left: list[Visible], right: list[Visible]
+) -> tuple[list[exp.Expr], list[Visible]]:
+    """The equalities of USING, and what is visible after it: its columns once, then the other columns."""
+    conditions: list[exp.Expr] = []
+    shared: list[Visible] = []
+    for identifier in using:
+        sides = [
+            _using_column(identifier, inputs, left, "left"),
+            _using_column(identifier, inputs, right, "right"),
+        ]
+        conditions.append(exp.EQ(this=_column(inputs, sides[0]), expression=_column(inputs, sides[1])))
+        shared.append(sides[0])
+        left = [one for one in left if one != sides[0]]
+        right = [one for one in right if one != sides[1]]
+    return conditions, shared + left + right
+
+
+def _using_column(identifier: exp.Expr, inputs: list[Input], side: list[Visible], name: str) -> Visible:
+    found = [one for one in side if one.column.name.lower() == identifier.name.lower()]
+    clause = f"USING ({quote(identifier)})"
+    if not found:
+        raise ViewError(
+            f"unknown column in {clause}: the {name} side has no {identifier.name}; "
+            f"{suggestion(identifier.name, [one.column.name for one in side])}"
+        )
+    if len(found) > 1:
+        candidates = " and ".join(f"{inputs[one.input].alias}.{one.column.name}" for one in found)
+        raise ViewError(f"ambiguous column in {clause}: it can be {candidates}; write ON with aliases")
+    return found[0]
+
+
+def _column(inputs: list[Input], visible: Visible) -> exp.Column:
+    return exp.column(visible.column.name, table=inputs[visible.input].alias, quoted=True)

@@ -1,0 +1,20 @@
+"""Starting Spark: Java, the settings of a session, executors, and what is asked of the gateway."""
+
+from spillway.spark.jvm.build import adopt_session, build_session, stop_session, without_checksum_files
+from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN
+from spillway.spark.jvm.executors import count_executors
+from spillway.spark.jvm.java import find_java
+from spillway.spark.jvm.scala import elements
+
+__all__ = [
+    "CHECKPOINT_FILES",
+    "CHECKPOINT_FILES_BY_RENAME",
+    "HADOOP_WITHOUT_YARN",
+    "adopt_session",
+    "build_session",
+    "count_executors",
+    "elements",
+    "find_java",
+    "stop_session",
+    "without_checksum_files",
+]

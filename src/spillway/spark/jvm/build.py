@@ -1,0 +1,172 @@
+"""Builds, adopts and ends Spark sessions; the one place that touches the process environment and the gateway.
+
+Invariant: a session that leaves here binds to loopback unless its master is elsewhere, runs this Python on
+its executors, and has all promised executors registered. A user's settings win over Spillway's.
+Known limit: a JVM lives as long as its Python process or until `stop_session`; settings that only a starting
+JVM reads (heap, JVM options) have no effect on a session built while an older JVM is still up.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import psutil
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spillway.errors import SessionError
+from spillway.spark.jvm.defaults import default_settings
+from spillway.spark.jvm.environment import prepare_spark_home, session_environment
+from spillway.spark.jvm.executors import check_workers, wait_for_executors
+from spillway.spark.jvm.java import find_java
+from spillway.spark.jvm.master import DEFAULT_MASTER, Master, parse_master, require_reachable
+
+EXECUTOR_TIMEOUT_SECONDS = 120.0
+STOP_TIMEOUT_SECONDS = 20.0
+
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+# What a user's session must have: (value, Spark's default). Speculation runs a processor in two places.
+_REQUIRED_SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "spark.sql.execution.arrow.pyspark.enabled": ("true", "true"),
+        "spark.speculation": ("false", "false"),
+    }
+)
+
+
+def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str = "spillway") -> SparkSession:
+    """A session with Spillway's defaults under `settings`; the active one, if its master is the same."""
+    master = parse_master(settings.get("spark.master", DEFAULT_MASTER))
+    active = SparkContext._active_spark_context
+    if active is not None:
+        return _reuse(active, settings)
+    if os.environ.get("SPARK_REMOTE"):
+        raise SessionError(
+            "SPARK_REMOTE is set, and Spillway needs a classic Spark session: unset SPARK_REMOTE"
+        )
+    expected_executors = _expected_executors(master, settings)
+    require_reachable(master)
+    proposed = default_settings(master, os.environ)  # reads SPARK_LOCAL_IP, which is set next
+    if SparkContext._gateway is None:
+        java = find_java(os.environ)
+        spark_home = prepare_spark_home(master)
+        os.environ.update(session_environment(master, settings, java, os.environ, spark_home))
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in (proposed | dict(settings)).items():
+        builder = builder.config(key, value)
+    try:
+        spark = _started(builder)
+    except (PySparkException, Py4JError, OSError) as error:
+        raise SessionError(
+            f"Spark did not start with spark.master = {master.url}: {_one_line(error)}"
+        ) from error
+    try:
+        wait_for_executors(spark, expected_executors, EXECUTOR_TIMEOUT_SECONDS)
+    except BaseException:
+        stop_session(spark)
+        raise
+    without_checksum_files(spark)
+    return spark
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """The session; if its start is interrupted, the JVM that was launched for it ends.
+
+    PySpark removes the file over which the JVM tells its port, and a JVM that cannot write it stays for ever.
+    """
+    launches = SparkContext._gateway is None
+    try:
+        return builder.getOrCreate()
+    except Exception:
+        raise
+    except BaseException:
+        if launches:
+            for child in psutil.Process().children():
+                if any("spark-submit" in word or "SparkSubmit" in word for word in child.cmdline()):
+                    child.kill()
+        raise
+
+
+def without_checksum_files(spark: SparkSession) -> None:
+    """Let Spark write its logs on local disks without a `.crc` file beside each.
+
+    For every file that it creates, Hadoop starts the program chmod (4 to 5 ms), so half of these are saved:
+    28 ms per epoch with four file sources. Files that are there with a checksum are still checked against it.
+    """
+    context = spark.sparkContext
+    assert context._jvm is not None
+    root = context._jvm.java.net.URI.create("file:///")
+    files = context._jvm.org.apache.hadoop.fs.FileSystem.get(root, context._jsc.hadoopConfiguration())
+    files.setWriteChecksum(False)
+
+
+def adopt_session(spark: SparkSession) -> SparkSession:
+    """Returns a session of the user's after checking its settings and, by one small task, its workers."""
+    if not isinstance(getattr(spark, "_sc", None), SparkContext):
+        raise SessionError(
+            "the session is a Spark Connect client: hand over a classic one (spark.api.mode = classic)"
+        )
+    if spark.sparkContext._jsc is None:
+        raise SessionError("the session is stopped: hand over a running one, or let Spillway build it")
+    for key, (needed, default) in _REQUIRED_SETTINGS.items():
+        found = spark.conf.get(key, default)
+        if found != needed:
+            raise SessionError(
+                f"the session has {key} = {found}, and Spillway needs {needed}: build it with that"
+            )
+    check_workers(spark)
+    return spark
+
+
+def stop_session(spark: SparkSession, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> None:
+    """Stops the session and ends its JVM: no process is left, unless others started that JVM."""
+    gateway = SparkContext._gateway
+    spark.stop()
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    gateway.shutdown()
+    process.stdin.close()  # the JVM ends when its standard input does
+    try:
+        process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def _reuse(active: SparkContext, settings: Mapping[str, str]) -> SparkSession:
+    """The session of the running context, with those of the user's settings that can still change."""
+    wanted = settings.get("spark.master", active.master)
+    if wanted != active.master:
+        raise SessionError(
+            f"spark.master = {wanted} was asked for, but this process already runs Spark on {active.master}:"
+            " stop that session first, or leave spark.master out"
+        )
+    spark = SparkSession.builder.getOrCreate()
+    for key, value in settings.items():
+        if spark.conf.isModifiable(key):
+            spark.conf.set(key, value)
+    return spark
+
+
+def _expected_executors(master: Master, settings: Mapping[str, str]) -> int:
+    """How many executors a session must have to be handed out; none where Spark adds them on demand."""
+    if master.kind != "remote" or settings.get("spark.dynamicAllocation.enabled") == "true":
+        return master.executors
+    instances = settings.get("spark.executor.instances", "1")
+    if not instances.isdecimal():
+        raise SessionError(f"spark.executor.instances = {instances!r} is not a whole number")
+    return int(instances)
+
+
+def _one_line(error: Exception) -> str:
+    """The cause of a failed start without its Java stack trace."""
+    java_exception = getattr(error, "java_exception", None)
+    text = str(java_exception if java_exception is not None else error)
+    return " ".join(text.split("\n\tat ")[0].split()) or type(error).__name__

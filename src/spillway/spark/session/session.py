@@ -1,0 +1,328 @@
+"""The entry point of the Python API: a Spark session that runs views.
+
+    session = Session()
+    query = session.run(View.sql("SELECT ..."), sources={"a": frame, ...}, checkpoint="state", path="out")
+    query.awaitTermination()
+
+Everything that can be refused is refused in `run`, before the first epoch: the view, the sources' columns,
+the key types, the checkpoint's identity, the sink.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spillway.errors import SourceError, ViewError
+from spillway.job import ComputeConfig, Job, RunConfig, SinkSpec, SourceSpec, read_job
+from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity
+from spillway.manager.journal import FILE_NAME, Journal
+from spillway.manager.relocation import RelocationLimits
+from spillway.model import View
+from spillway.plan.rules import Plan, plan_view
+from spillway.policy.spill import default_spill, default_spill_share
+from spillway.spark.compute import Computation, read_costs
+from spillway.spark.jvm import adopt_session, build_session, count_executors, stop_session
+from spillway.spark.sinks import Sink, SinkCommitter, open_sink, parquet_schema
+from spillway.spark.sources import (
+    BatchFiles,
+    SourceCheck,
+    SourceLike,
+    check_mode,
+    columns_of,
+    file_relations,
+    log_address,
+    open_source,
+    policy_settings,
+    require_log_store,
+)
+from spillway.spark.stream import (
+    Anchors,
+    Listener,
+    Query,
+    SparkEpoch,
+    Told,
+    Wire,
+    bind,
+    can_run_again,
+    check_hosts,
+    remove_images,
+    rewind,
+)
+from spillway.state.graph import TreeOperator, with_schema
+from spillway.state.memory import ROOM_BYTES, HostProbe, TierDirectory, choose_directory
+from spillway.state.orders import Limits
+from spillway.state.storage import NewDirectories, Storage
+
+UserFunction = Callable[[DataFrame, int], None]
+
+
+class Session:
+    """Runs views on a Spark session: its own, or one that was there before (and then is not stopped)."""
+
+    def __init__(self, spark: SparkSession | None = None, settings: Mapping[str, str] | None = None) -> None:
+        self._owns_spark = spark is None and SparkContext._active_spark_context is None
+        self.spark = build_session(settings or {}) if spark is None else adopt_session(spark)
+
+    def run(
+        self,
+        view: View | str,
+        sources: Mapping[str, SourceLike],
+        *,
+        checkpoint: str,
+        sink: str = "delta",
+        path: str | None = None,
+        options: Mapping[str, str] | None = None,
+        function: UserFunction | None = None,
+        listener: Listener | None = None,
+        **run: Any,
+    ) -> Query:
+        """Start a view. `run` takes the keys of a job file's `[run]` table, with `memory_bytes` for memory.
+
+        `function(DataFrame, sequence)` is called for each epoch when `sink` is "function".
+        """
+        config = RunConfig(checkpoint=checkpoint, **run)
+        spec = SinkSpec("function" if function else sink, path, options or {})
+        query = view if isinstance(view, View) else View.sql(view)
+        return self._start(query, sources, config, spec, function, listener)
+
+    def run_job(self, job: Job | str | Path, *, listener: Listener | None = None) -> Query:
+        """Start the view of a job file."""
+        parsed = job if isinstance(job, Job) else read_job(job)
+        return self._start(parsed.view, parsed.sources, parsed.run, parsed.sink, None, listener)
+
+    def cleanup_job(self, job: Job | str | Path, *, listener: Listener | None = None) -> Query:
+        """Take no input: only drain what is pending and produce all missing results of a stopped job."""
+        parsed = job if isinstance(job, Job) else read_job(job)
+        view, sources = parsed.view, parsed.sources
+        return self._start(view, sources, parsed.run, parsed.sink, None, listener, stream=False)
+
+    def compute(
+        self,
+        view: View | str,
+        sources: Mapping[str, SourceLike],
+        *,
+        sink: str = "delta",
+        path: str | None = None,
+        options: Mapping[str, str] | None = None,
+        **compute: Any,
+    ) -> dict[str, Any]:
+        """Compute a view over stored relations; `compute` takes the keys of a job's `[compute]` table."""
+        config = ComputeConfig(**compute)
+        computation = Computation(self.spark, view, sources, config, units=read_costs())
+        return computation.run(SinkSpec(sink, path, options or {}))
+
+    def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:
+        """The plan of a view, bound to the sources' types; nothing is started."""
+        return self._bound(view, self._opened(sources), groups)
+
+    def _opened(
+        self, sources: Mapping[str, SourceLike], read: BatchFiles | None = None
+    ) -> dict[str, DataFrame]:
+        """The sources as streams; `read` knows files that an earlier run has read of them."""
+
+        def opened(one: SourceSpec) -> DataFrame:
+            known = None if read is None or one.path is None else read.first(one.path)
+            return open_source(self.spark, one, known)
+
+        return {name: opened(one) if isinstance(one, SourceSpec) else one for name, one in sources.items()}
+
+    def _bound(self, view: View, frames: Mapping[str, DataFrame], groups: int) -> tuple[Plan, Wire]:
+        plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
+        for one in plan.inputs:
+            if not frames[one.source].isStreaming:
+                raise SourceError(
+                    f"source {one.source} is not a streaming DataFrame; open it with spark.readStream"
+                )
+        return plan, bind(plan, frames, groups)
+
+    def stop(self) -> None:
+        if self._owns_spark:
+            stop_session(self.spark)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _start(
+        self,
+        view: View,
+        sources: Mapping[str, SourceLike],
+        config: RunConfig,
+        sink_spec: SinkSpec,
+        function: UserFunction | None,
+        listener: Listener | None,
+        *,
+        stream: bool = True,
+    ) -> Query:
+        frames = self._opened(sources, BatchFiles(Storage(config.checkpoint)))
+        plan, wire = self._bound(view, frames, config.groups)
+        relations = file_relations(plan.inputs, frames, sources)
+        for one in relations:
+            check_mode(one.format, one.options, f"source {one.name}")
+        sink = open_sink(
+            sink_spec.format,
+            sink_spec.path,
+            sink_spec.options,
+            checkpoint_dir=config.checkpoint,
+            spark=self.spark,
+            function=function,
+        )
+        if stream:
+            require_log_store(self.spark, config.checkpoint)
+        schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
+        opened = _Opened(Checkpoint(config.checkpoint, _identity(plan, wire, config)), sink)
+        with ExitStack() as undo:
+            undo.callback(opened.close)
+            undo.callback(opened.checkpoint.abandon)
+            opened.tier = choose_directory(config.tier, opened.checkpoint.query_id, _needed(config))
+            opened.tier.claim()
+            if sink_spec.path is not None:
+                undo.callback(NewDirectories(Storage(sink_spec.path)).remove_empty)
+            undo.callback(remove_images, self.spark, opened.tier)
+            check_hosts(self.spark, _probe(opened, sink_spec, config, count_executors(self.spark)))
+            sink.prepare(opened.checkpoint.query_id, wire.schema)
+            opened.journal = _journal(opened.checkpoint)
+            operator = with_schema(wire.operator, schema)
+            engine = Engine(
+                EngineConfig(
+                    processors=config.processors,
+                    groups=config.groups,
+                    tier=opened.tier.path,
+                    limits=Limits(
+                        rows=config.epoch_rows,
+                        results=config.epoch_results,
+                        lineage_one_in=config.lineage_one_in,
+                    ),
+                    budget=None
+                    if config.memory_bytes is None
+                    else Budget(config.memory_bytes, config.state_share),
+                    own_budgets=tuple(Budget(size, config.state_share) for size in config.memory_each),
+                    spill=config.spill or default_spill(tree=isinstance(operator, TreeOperator)),
+                    spill_share=config.spill_share
+                    or default_spill_share(tree=isinstance(operator, TreeOperator) and not config.rotation),
+                    inactive_epochs=config.inactive_epochs,
+                    history_weight=config.history_weight,
+                    room_share=config.room_share,
+                    relocation=RelocationLimits(restart_epochs=config.restart_epochs),
+                    rotation=config.rotation,
+                    rotation_gap_seconds=config.rotation_gap,
+                    rotation_turns=config.rotation_turns,
+                    rotation_backlog_bytes=config.rotation_backlog_bytes,
+                    adapt=config.adapt,
+                    policy=policy_settings(config, [one.source for one in plan.inputs], sources),
+                    distribution=config.distribution,
+                    load_signal=config.load_signal,
+                    buffer_bytes=config.buffer_bytes,
+                    emulation=Emulation(config.row_seconds, config.speeds),
+                ),
+                operator,
+                opened.checkpoint.query_id,
+                opened.checkpoint.storage,
+                SinkCommitter(sink, opened.checkpoint.query_id),
+                opened.journal,
+            )
+            sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
+            rewind(opened.checkpoint.storage, engine.manifest.batch_id)
+            anchors = Anchors(self.spark)
+            anchors.of(config.processors)  # built before the query is said to run
+            query = Query(
+                opened.checkpoint.query_id,
+                engine,
+                self._writer(wire.stream, config) if stream else None,
+                SparkEpoch(self.spark, operator, anchors, Told(self.spark)),
+                partial(_close, opened, engine, anchors, self.spark),
+                budget_is_hard=opened.tier.in_memory,
+                clean_at_end=config.until == "exhausted" or not stream,
+                runs_ahead=stream
+                and config.until == "exhausted"
+                and all(map(can_run_again, frames.values())),
+                check=SourceCheck(self.spark, BatchFiles(opened.checkpoint.storage), relations),
+                listener=listener,
+            )
+            undo.pop_all()
+            return query
+
+    def _writer(
+        self, stream: DataFrame, config: RunConfig
+    ) -> Callable[[Callable[[DataFrame, int], None]], DataStreamWriter]:
+        def writer(on_batch: Callable[[DataFrame, int], None]) -> DataStreamWriter:
+            made = stream.writeStream.foreachBatch(on_batch).option(
+                "checkpointLocation", log_address(config.checkpoint)
+            )
+            if config.until == "exhausted":
+                return made.trigger(availableNow=True)
+            return made.trigger(processingTime=config.trigger or "0 seconds")
+
+        return writer
+
+
+@dataclass(slots=True)
+class _Opened:
+    """What a query holds open, to be closed together whatever happens."""
+
+    checkpoint: Checkpoint
+    sink: Sink
+    tier: TierDirectory | None = None
+    journal: Journal | None = None
+
+    def close(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
+        self.sink.close()
+        if self.tier is not None:
+            self.tier.remove()
+        self.checkpoint.close()
+
+
+def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSession) -> None:
+    """End a query, of which no epoch runs any more; what tasks left that outlived their epoch is removed."""
+    with ExitStack() as closing:
+        closing.callback(opened.close)
+        if opened.tier is not None:
+            closing.callback(remove_images, spark, opened.tier)
+        anchors.release()
+        if not engine.owes:
+            opened.sink.sweep(())
+
+
+def _identity(plan: Plan, wire: Wire, config: RunConfig) -> Identity:
+    if not plan.outputs:
+        raise ViewError("the view selects nothing; name at least one column")
+    return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups)
+
+
+def _probe(opened: _Opened, sink: SinkSpec, config: RunConfig, executors: int) -> HostProbe:
+    """What every executor is asked: where it writes, and room for the processors that it may get."""
+    paths = [("checkpoint", opened.checkpoint.storage.root)]
+    if sink.path is not None:
+        paths.append(("sink", Storage(sink.path).root))
+    assert opened.tier is not None
+    budget = max((config.memory_bytes or 0, *config.memory_each))
+    room = budget * -(-config.processors // max(1, executors))
+    if not budget and config.tier is None and opened.tier.in_memory:
+        room = ROOM_BYTES
+    return HostProbe(tuple(paths), opened.tier, room)
+
+
+def _needed(config: RunConfig) -> int | None:
+    if config.memory_each:
+        return sum(config.memory_each)
+    return None if config.memory_bytes is None else config.memory_bytes * config.processors
+
+
+def _journal(checkpoint: Checkpoint) -> Journal:
+    """Beside the checkpoint; a checkpoint on a remote store has none on this machine."""
+    path = checkpoint.storage.local_path(FILE_NAME)
+    return Journal(None if path is None else Path(path))

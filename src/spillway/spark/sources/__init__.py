@@ -1,0 +1,32 @@
+"""Sources as streaming DataFrames, and the checks that no row of a file is lost or misread.
+
+Contract: what cannot work is refused before the first epoch. Start with `streaming`.
+"""
+
+from spillway.spark.sources.batch_files import BatchFiles
+from spillway.spark.sources.columns import columns_of
+from spillway.spark.sources.file_relation import file_relations
+from spillway.spark.sources.input_rows import policy_settings
+from spillway.spark.sources.log_store import SPARK_DIRECTORY, log_address, require_log_store
+from spillway.spark.sources.source_check import SourceCheck
+from spillway.spark.sources.streaming import FILE_FORMATS, SourceLike, open_source
+from spillway.spark.sources.text import check_mode, text_options
+from spillway.spark.sources.workload import FORMAT, WorkloadSource
+
+__all__ = [
+    "FILE_FORMATS",
+    "FORMAT",
+    "SPARK_DIRECTORY",
+    "BatchFiles",
+    "SourceCheck",
+    "SourceLike",
+    "WorkloadSource",
+    "check_mode",
+    "columns_of",
+    "file_relations",
+    "log_address",
+    "open_source",
+    "policy_settings",
+    "require_log_store",
+    "text_options",
+]

@@ -1,0 +1,72 @@
+"""Which files Spark put into a batch, from Spark's own logs in the checkpoint, before the batch is run.
+
+    spark/offsets/B       one line per relation of the stream, in order: {"logOffset": K}, or - for none
+    spark/sources/N/K     the files that source N found in its step K; every tenth, K.compact, has all so far
+
+A relation that occurs twice has two lines in the offsets and one source.
+"""
+
+import json
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from spillway.errors import CheckpointError
+from spillway.spark.sources.log_store import SPARK_DIRECTORY
+from spillway.state.storage import Storage
+
+VERSION = "v1"
+_HEADER_LINES = 2
+"""Of an offsets file: its version, and the settings of the batch."""
+COMPACT = ".compact"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """The logs of one query."""
+
+    storage: Storage
+
+    def of(self, batch_id: int, relation: int, source: int) -> list[str]:
+        """The files that a batch has of a relation, given by its place in the stream and in the log."""
+        last = self._step(batch_id, relation)
+        before = self._step(batch_id - 1, relation) if batch_id > 0 else None
+        if last is None:
+            return []
+        first = 0 if before is None else before + 1
+        return [path for step in range(first, last + 1) for path in self._found(source, step)]
+
+    def first(self, directory: str) -> str | None:
+        """The first file below a directory that any source has read; None if none has."""
+        below = unquote(urlsplit(directory).path).rstrip("/") + "/"
+        for source in self.storage.entries(f"{SPARK_DIRECTORY}/sources"):
+            for path in self._found(int(source), 0) if source.isdecimal() else ():
+                if unquote(urlsplit(path).path).startswith(below):
+                    return path
+        return None
+
+    def _step(self, batch_id: int, relation: int) -> int | None:
+        lines = self._lines(f"{SPARK_DIRECTORY}/offsets/{batch_id}")[_HEADER_LINES - 1 :]
+        if relation >= len(lines) or lines[relation] == "-":
+            return None
+        return int(json.loads(lines[relation])["logOffset"])
+
+    def _found(self, source: int, step: int) -> list[str]:
+        directory = f"{SPARK_DIRECTORY}/sources/{source}"
+        entries = set(self.storage.entries(directory))
+        compacted = (name.removesuffix(COMPACT) for name in entries if name.endswith(COMPACT))
+        later = sorted(int(number) for number in compacted if int(number) >= step)
+        if str(step) not in entries and not later:
+            return []
+        name = str(step) if str(step) in entries else f"{later[0]}{COMPACT}"
+        found = (json.loads(line) for line in self._lines(f"{directory}/{name}"))
+        return [str(entry["path"]) for entry in found if entry["batchId"] == step]
+
+    def _lines(self, name: str) -> list[str]:
+        text: str = self.storage.read(name).to_pybytes().decode()
+        version, *lines = text.splitlines()
+        if version != VERSION:
+            raise CheckpointError(
+                f"{self.storage.uri(name)} has Spark's log version {version}; Spillway reads {VERSION}: "
+                "use the version of Spark that Spillway requires"
+            )
+        return lines

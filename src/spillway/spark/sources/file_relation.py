@@ -1,0 +1,114 @@
+"""A stream of files inside a view: what Spark was told of it, and what the view needs of it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import sqlglot
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+from sqlglot import exp
+
+from spillway.job import SourceSpec
+from spillway.plan.operators import InputPlan
+from spillway.spark.jvm import elements
+from spillway.spark.sources.streaming import SourceLike
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+RENAMES_NOTHING = frozenset({"EventTimeWatermark", "SubqueryAlias", "View"})
+"""Operators over a relation under which its columns keep their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRelation:
+    """One relation of the stream that reads files."""
+
+    name: str
+    """Of the source, in the view."""
+    format: str
+    options: Mapping[str, str]
+    schema: StructType
+    needed: frozenset[str]
+    """Columns that the view reads, in lower case."""
+    required: frozenset[str]
+    """Those of them that every file must have."""
+    place: int = 0
+    """Among all relations of the stream, in order."""
+    source: int = 0
+    """Its number in Spark's checkpoint, where a relation that occurs twice has one."""
+
+
+def file_relations(
+    inputs: Sequence[InputPlan], frames: Mapping[str, DataFrame], given: Mapping[str, SourceLike]
+) -> list[FileRelation]:
+    """The file relations of a stream that is the union of these inputs."""
+    leaves: list[JavaObject] = []
+    found: dict[int, FileRelation] = {}
+    place = 0
+    for one in inputs:
+        for leaf, renamed in _leaves(frames[one.source]._jdf.queryExecution().analyzed()):
+            source = next((n for n, seen in enumerate(leaves) if seen.equals(leaf)), len(leaves))
+            if source == len(leaves):
+                leaves.append(leaf)
+            if leaf.getClass().getSimpleName() == "StreamingRelation":
+                made = _relation(leaf, renamed, one, frames[one.source], given[one.source])
+                before = found.get(source, replace(made, place=place, source=source))
+                found[source] = replace(
+                    before, needed=before.needed | made.needed, required=before.required | made.required
+                )
+            place += 1
+    return list(found.values())
+
+
+def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaObject", bool]]:
+    """The streaming relations, from left to right, and whether columns may be renamed above them."""
+    if not plan.isStreaming():
+        return
+    kind = plan.getClass().getSimpleName()
+    if kind.startswith("StreamingRelation"):
+        yield plan, renamed
+        return
+    for child in elements(plan.children()):
+        yield from _leaves(child, renamed or kind not in RENAMES_NOTHING)
+
+
+def _relation(
+    leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: SourceLike
+) -> FileRelation:
+    """Where columns are renamed nobody knows which of them are keys: then all are required."""
+    source = leaf.dataSource()
+    schema = StructType.fromJson(json.loads(leaf.schema().json())) if renamed else frame.schema
+    names = frozenset(field.name.lower() for field in schema.fields)
+    columns = (column.expression for column in one.columns)
+    keys = names if renamed else names & _names(one.keys)
+    needed = keys if renamed else names & _names([*one.keys, *columns, one.filter or "true"])
+    return FileRelation(
+        name=one.source,
+        format=source.className().lower(),
+        options={pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())},
+        schema=schema,
+        needed=needed,
+        required=needed & (keys | _not_null(given)) if _has_schema(given) else needed,
+    )
+
+
+def _has_schema(given: SourceLike) -> bool:
+    return isinstance(given, DataFrame) or given.schema is not None
+
+
+def _not_null(given: SourceLike) -> frozenset[str]:
+    """Columns that the job says are never null; Spark itself forgets that of a stream of files."""
+    if not isinstance(given, SourceSpec) or given.schema is None:
+        return frozenset()
+    schema = StructType.fromDDL(given.schema)
+    assert isinstance(schema, StructType)
+    return frozenset(field.name.lower() for field in schema.fields if not field.nullable)
+
+
+def _names(texts: Sequence[str]) -> frozenset[str]:
+    """All names in these expressions, in lower case."""
+    found = (sqlglot.parse_one(text, read="spark").find_all(exp.Identifier) for text in texts)
+    return frozenset(name.name.lower() for names in found for name in names)

@@ -1,0 +1,129 @@
+"""Looks at the files of a batch before its rows are taken in: they must have the columns that the view reads.
+
+Spark reads a column that a Parquet or ORC file lacks as null, and a cell of a CSV or JSON file that does not
+fit its type too. Rows with a null key join nothing, so all rows of such a file could be gone without a word.
+Here a file that lacks a column, or has it with another type, ends the query with an error that names it. The
+epoch has not begun then, and a restart looks at the same batch again. Text formats refuse what does not fit
+(`text_options`), or it is counted where the job says so.
+
+Cost: one footer per new file, and a look by Spark at each kind of footer that was not seen before.
+Known limit: a JSON file without a column is like one with nulls.
+"""
+
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs as arrow_fs
+from pyarrow import orc
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spillway.errors import SourceError
+from spillway.spark.sources.batch_files import BatchFiles
+from spillway.spark.sources.file_relation import FileRelation
+from spillway.spark.sources.text import FAIL_FAST, MODE, TEXT_FORMATS
+
+SELF_DESCRIBING = ("parquet", "orc", "avro")
+SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+CORRUPT_RECORD = "columnNameOfCorruptRecord"
+_MALFORMED = "_spillway_malformed"
+
+
+class SourceCheck:
+    """Checks the batches of one query, one after the other."""
+
+    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileRelation]) -> None:
+        self._spark = spark
+        self._files = files
+        self._relations = [one for one in relations if _is_checked(one)]
+        self._seen: dict[tuple[str, str], dict[str, str]] = {}
+        """The columns that Spark finds in files with such a footer."""
+
+    def malformed_rows(self, batch_id: int) -> int:
+        """Refuse a file that does not fit; count the records that do not, where that is allowed."""
+        malformed = 0
+        for one in self._relations:
+            paths = self._files.of(batch_id, one.place, one.source)
+            if one.format in TEXT_FORMATS:
+                malformed += self._count_malformed(one, paths) if paths else 0
+                continue
+            for path in paths:
+                self._check(one, path)
+        return malformed
+
+    def _check(self, one: FileRelation, path: str) -> None:
+        stored = self._stored(one.format, path)
+        if stored is None:
+            return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
+        where = f"[sources.{one.name}] file {unquote(path)}"
+        remedy = "write the file again with the columns of the others, then run the job again"
+        for field in one.schema.fields:
+            name, declared = field.name.lower(), field.dataType.simpleString()
+            if name not in one.needed or f"/{name}=" in unquote(path).lower():
+                continue
+            found = stored.get(name)
+            if found is None and name in one.required:
+                raise SourceError(
+                    f"{where} has no column {field.name}, which the view reads; it has "
+                    f"{', '.join(stored)}; {remedy}"
+                )
+            if found is not None and found != declared:
+                raise SourceError(f"{where} has {field.name} {found}, expected {declared}; {remedy}")
+
+    def _stored(self, file_format: str, path: str) -> dict[str, str] | None:
+        """Name and type of each column of a file, as Spark sees it; None if it cannot be read."""
+        footer = _footer(file_format, path)
+        if footer is not None and (file_format, footer) in self._seen:
+            return self._seen[file_format, footer]
+        try:
+            schema = self._spark.read.format(file_format).load(unquote(path)).schema
+        except PySparkException:
+            return None
+        columns = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
+        if footer is not None:
+            self._seen[file_format, footer] = columns
+        return columns
+
+    def _count_malformed(self, one: FileRelation, paths: Sequence[str]) -> int:
+        """Read the files once more, with the columns that the view reads, and count what does not fit."""
+        given = one.options.get(CORRUPT_RECORD.lower())
+        kept = [field for field in one.schema.fields if field.name != given]
+        options = {
+            key: value for key, value in one.options.items() if key not in ("path", CORRUPT_RECORD.lower())
+        }
+        options |= {MODE: "PERMISSIVE", CORRUPT_RECORD: _MALFORMED}
+        schema = StructType([*kept, StructField(_MALFORMED, StringType())])
+        frame = self._spark.read.format(one.format).options(**options).schema(schema)
+        rows = frame.load([unquote(path) for path in paths])
+        read = [F.col(f"`{field.name}`") for field in kept if field.name.lower() in one.needed]
+        bad = F.count_if(F.col(_MALFORMED).isNotNull())
+        # Spark parses only columns that are asked for, and refuses to be asked for the malformed text alone.
+        counted = rows.agg(bad.alias("malformed"), F.max(F.xxhash64(*read, F.col(_MALFORMED)))).first()
+        assert counted is not None
+        return int(counted["malformed"])
+
+
+def _is_checked(one: FileRelation) -> bool:
+    if one.format in TEXT_FORMATS:
+        return one.options.get(MODE, "").upper() != FAIL_FAST
+    return one.format in SELF_DESCRIBING
+
+
+def _footer(file_format: str, path: str) -> str | None:
+    """What a file says of its columns, as text, to see whether it says the same as others."""
+    try:
+        files, name = arrow_fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+        with files.open_input_file(name) as file:
+            if file_format == "orc":
+                return str(orc.ORCFile(file).schema)
+            if file_format == "parquet":
+                footer = pq.ParquetFile(file).metadata
+                columns = str(footer.schema).partition("\n")[2]
+                return columns + str((footer.metadata or {}).get(SPARK_SCHEMA))
+    except (OSError, ValueError, pa.ArrowException):
+        return None  # Spark may have other ways to it.
+    return None

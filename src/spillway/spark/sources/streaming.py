@@ -1,0 +1,117 @@
+"""Opens the sources of a job as streaming DataFrames, and refuses what cannot work before anything runs."""
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from spillway.errors import SourceError
+from spillway.job import SourceSpec
+from spillway.spark.sources.text import text_options
+from spillway.spark.sources.workload import WorkloadSource
+from spillway.workload import parse_options
+
+SourceLike = DataFrame | SourceSpec
+FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
+WATERMARK_METADATA = "spark.watermarkDelayMs"
+"""Where Spark notes the delay of a watermark."""
+SELF_DESCRIBING = ("parquet", "orc")
+
+
+def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None) -> DataFrame:
+    """The source as a stream; `known` is a file of it that was read before, whose columns count."""
+    where = f"[sources.{spec.name}]"
+    spec = replace(spec, options=text_options(spec.format, spec.options))
+    is_file = spec.format.lower() in FILE_FORMATS
+    if is_file:
+        _check_path(spec, where)
+    if spec.format == WorkloadSource.name():
+        _check_workload(spec, where)
+        spark.dataSource.register(WorkloadSource)
+    try:
+        reader = spark.readStream.format(spec.format).options(**spec.options)
+        if spec.schema is not None:
+            reader = reader.schema(spec.schema)
+        elif is_file:
+            reader = reader.schema(_stored_schema(spark, spec, known))
+        frame = reader.load(spec.path) if spec.path is not None else reader.load()
+        if spec.event_time is not None:
+            frame = frame.withWatermark(spec.event_time, spec.lateness)
+        if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
+            _check_schema(spark, spec, frame.schema, where, known)
+    except (PySparkException, Py4JError) as error:
+        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
+    return frame
+
+
+def _check_path(spec: SourceSpec, where: str) -> None:
+    if spec.path is None:
+        raise SourceError(f'{where} has format "{spec.format}" but no path; add path = "..."')
+    if urlsplit(spec.path).scheme in ("", "file") and not any(c in spec.path for c in "*?[{"):
+        path = Path(spec.path.removeprefix("file://"))
+        if not path.exists():
+            raise SourceError(f"{where} path {path} does not exist; create it, or correct the path")
+
+
+def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> StructType:
+    """The columns of the known file; without one, of some file."""
+    reader = spark.read.format(spec.format).options(**spec.options)
+    if known is not None and spec.path is not None:
+        try:
+            return reader.option("basePath", spec.path).load(unquote(known)).schema
+        except PySparkException:
+            pass  # the file is gone
+    return spark.read.format(spec.format).options(**spec.options).load(spec.path).schema
+
+
+def _has_column(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
+    """Whether any file has it; asked only when some file does not."""
+    try:
+        merged = spark.read.format(spec.format).options(**spec.options).option("mergeSchema", "true")
+        return name in (field.name.lower() for field in merged.load(spec.path).schema.fields)
+    except PySparkException:
+        return True  # types differ: the file that has the odd one will be named
+
+
+def _check_schema(
+    spark: SparkSession, spec: SourceSpec, declared: StructType, where: str, known: str | None
+) -> None:
+    """Parquet and ORC files say what they hold; a declared column of another type would fail much later."""
+    try:
+        stored = {field.name.lower(): field.dataType for field in _stored_schema(spark, spec, known).fields}
+    except PySparkException:
+        return  # An empty directory has no schema yet; files that come later are checked by the scan.
+    for field in declared.fields:
+        found = stored.get(field.name.lower())
+        if found is None and _has_column(spark, spec, field.name.lower()):
+            continue
+        if found is None:
+            raise SourceError(
+                f"{where} schema has column {field.name}, but the files in {spec.path} do not; "
+                f"they have {', '.join(stored)}"
+            )
+        if found.simpleString() != field.dataType.simpleString():
+            raise SourceError(
+                f"{where} schema has {field.name} {field.dataType.simpleString()}, but the files in "
+                f"{spec.path} have {field.name} {found.simpleString()}; correct the schema"
+            )
+
+
+def _check_workload(spec: SourceSpec, where: str) -> None:
+    """Spark would report a bad option when the first batch is planned, from a Python worker."""
+    options = spec.options if spec.path is None else {**spec.options, "path": spec.path}
+    try:
+        parse_options(options)
+    except SourceError as error:
+        raise SourceError(f"{where} {error}") from None
+
+
+def _reason(error: PySparkException | Py4JError) -> str:
+    """What Spark says, without its stack trace."""
+    java = getattr(error, "java_exception", None)
+    text = str(error if java is None else java.getMessage()).strip()
+    return text.splitlines()[0] if text else type(error).__name__

@@ -1,0 +1,25 @@
+"""A running query: Spark's micro-batches become epochs of the engine.
+
+Start with `query`, then `epoch`; `wire` says how rows reach the processors.
+"""
+
+from spillway.spark.stream.anchor import Anchors
+from spillway.spark.stream.epoch import SparkEpoch, Told
+from spillway.spark.stream.host_check import check_hosts, remove_images
+from spillway.spark.stream.query import Listener, Query
+from spillway.spark.stream.run_ahead import can_run_again, rewind
+from spillway.spark.stream.wire import Wire, bind
+
+__all__ = [
+    "Anchors",
+    "Listener",
+    "Query",
+    "SparkEpoch",
+    "Told",
+    "Wire",
+    "bind",
+    "can_run_again",
+    "check_hosts",
+    "remove_images",
+    "rewind",
+]

@@ -1,0 +1,335 @@
+"""A running view: the handle that the user holds, shaped like Spark's `StreamingQuery`.
+
+A thread of its own starts the Spark stream, whose batches become epochs, drains what is pending when the
+input is exhausted, and closes everything. Epochs never overlap; `stop` waits for the one that runs. Spark may
+plan the next one meanwhile (`run_ahead`).
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from spillway.errors import SpillwayError
+from spillway.manager import Cleaning, Engine
+from spillway.manager.relocation import Decision
+from spillway.model import group_set
+from spillway.spark.sources import SourceCheck
+from spillway.spark.stream.epoch import SparkEpoch
+from spillway.spark.stream.failure import as_spillway_error, first_cause
+from spillway.spark.stream.run_ahead import RunAhead
+
+RECENT = 100
+Listener = Callable[[dict[str, Any]], None]
+
+
+class _StoppedError(Exception):
+    """The query was asked to stop before this epoch began."""
+
+
+class Query:
+    """Use `Session.run` to get one."""
+
+    def __init__(
+        self,
+        query_id: str,
+        engine: Engine,
+        writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter] | None,
+        epoch: SparkEpoch,
+        close: Callable[[], None],
+        *,
+        budget_is_hard: bool,
+        clean_at_end: bool,
+        runs_ahead: bool = False,
+        check: SourceCheck | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self.id = query_id
+        self.budget_is_hard = budget_is_hard
+        self._clean_at_end = clean_at_end
+        self._engine = engine
+        self._epoch = epoch
+        self._close = close
+        self._listener = listener
+        self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
+        self._peak: dict[int, tuple[int, int]] = {}
+        self._error: SpillwayError | None = None
+        self._stopping = threading.Event()
+        self._one_epoch = threading.RLock()
+        """Held while an epoch runs; a listener, which is called inside, may ask for moves."""
+        self._check = check
+        self._malformed_rows = 0
+        self._stream: StreamingQuery | None = None
+        self._is_cut = False
+        """Whether the stream was stopped, so that input may be left."""
+        self._has_read_all = writer is None
+        self._ahead = RunAhead(self._take) if runs_ahead else None
+        self._started = time.perf_counter()
+        self._seconds: float | None = None
+        self._writer = writer
+        self._thread = threading.Thread(target=self._work, name=f"spillway-{query_id[:8]}", daemon=True)
+        self._thread.start()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - the names of Spark's StreamingQuery
+        return self._thread.is_alive()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        manifest = self._engine.manifest
+        message = "Stopped" if not self.isActive else "Draining" if manifest.pending_rows else "Running"
+        return {"message": message, "isActive": self.isActive, "pendingRows": manifest.pending_rows}
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
+        return self._recent[-1] if self._recent else None
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:  # noqa: N802
+        return list(self._recent)
+
+    def exception(self) -> SpillwayError | None:
+        return self._error
+
+    def awaitTermination(self, timeout: float | None = None) -> bool:  # noqa: N802
+        """Wait for the end; False if it has not come after `timeout` seconds. Raises what went wrong."""
+        self._thread.join(timeout)
+        if self.isActive:
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def request_stop(self) -> None:
+        """Begin to stop, without waiting for it; safe in a signal handler."""
+        threading.Thread(target=self.stop, name="spillway-stop", daemon=True).start()
+
+    def stop(self) -> None:
+        """Finish the epoch that runs, commit it, and stop; a restart goes on from there."""
+        self._stopping.set()
+        with self._one_epoch:
+            pass  # no epoch begins any more; to keep the lock would block the stream's own thread
+        if self._stream is not None:
+            self._cut(self._stream)
+        self._thread.join()
+
+    def cleanup(self) -> None:
+        """Produce all results that are missing between generations, now; input waits meanwhile.
+
+        A query that has stopped produces nothing any more: start it again, or use `Session.cleanup_job`.
+        """
+        engine = self._engine
+        while engine.has_cleanup and not self._stopping.is_set():
+            if engine.has_pending and not engine.has_begun_cleanup:
+                self._run_epoch(None, None, late=True)  # a tree: what a join missed is input of the next
+            else:
+                self._clean_once(Cleaning.ALL)
+
+    def rebalance(self) -> list[str]:
+        """Spread the groups evenly over the processors, from the next epoch on; the refusals, if any."""
+        with self._one_epoch:
+            return _refusals(self._engine.controller.rebalance(self._engine.manifest))
+
+    def move(self, groups: Iterable[int], to: int) -> list[str]:
+        """Move partition groups to a processor, from the next epoch on; the refusals, if any."""
+        with self._one_epoch:
+            count, wanted = len(self._engine.manifest.placement), sorted(set(groups))
+            unknown = [group for group in wanted if not 0 <= group < count]
+            if unknown:
+                raise SpillwayError(
+                    f"move: there are no groups {unknown}; they are numbered 0 to {count - 1}"
+                )
+            return _refusals(self._engine.controller.move(self._engine.manifest, group_set(wanted), to))
+
+    def resize(self, processors: int) -> None:
+        """Use another number of processors, from the next epoch on; groups move while the query runs.
+
+        Returns when their anchor, if there are several executors, is built. A restart begins with the number
+        of its job again.
+        """
+        self._engine.controller.check_size(processors)
+        self._epoch.anchors.prepare(processors)
+        with self._one_epoch:
+            self._engine.controller.resize(self._engine.manifest, processors)
+
+    @property
+    def placement(self) -> tuple[int, ...]:
+        """The processor of each group."""
+        return self._engine.manifest.placement
+
+    def missing(self) -> list[str]:
+        """What the sink does not have yet of the view over all input; nothing when the query is done.
+
+        Input that comes for ever has no end: then what was read counts.
+        """
+        manifest = self._engine.manifest
+        found = []
+        if self._clean_at_end and not self._has_read_all:
+            found.append("input that was not read")
+        if manifest.pending_rows:
+            found.append(f"results of {manifest.pending_rows:,} rows that wait")
+        if manifest.split_groups:
+            groups = manifest.split_groups.bit_count()
+            found.append(f"results between the generations of {groups:,} groups that were spilled")
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """Totals of the query over all its restarts; time, memory and malformed rows are of this run."""
+        counters, missing = self._engine.manifest.counters, self.missing()
+        elapsed = time.perf_counter() - self._started if self._seconds is None else self._seconds
+        return {
+            "query_id": self.id,
+            "input_rows": counters.input_rows,
+            "results_runtime": counters.results_runtime,
+            "results_cleanup": counters.results_cleanup,
+            "epochs": counters.epochs,
+            "spills": counters.spills,
+            "relocations": counters.relocations,
+            "late_rows": counters.late_rows,
+            "malformed_rows": self._malformed_rows,
+            "expired_rows": counters.expired_rows,
+            "pending_rows": self._engine.manifest.pending_rows,
+            "seconds": round(elapsed, 3),
+            "resident_bytes_peak": [self._peak[processor][0] for processor in sorted(self._peak)],
+            "memory_bytes_peak": [self._peak[processor][1] for processor in sorted(self._peak)],
+            "budget_is_hard": self.budget_is_hard,
+            "complete": not missing,
+            "missing": missing,
+        }
+
+    def _work(self) -> None:
+        was_asked = False
+        try:
+            try:
+                self._live()
+            finally:
+                was_asked = self._stopping.is_set()
+                self._end()
+        except Exception as error:
+            # To stop interrupts the stream, which is no error; one of our own is one at any time.
+            ours = as_spillway_error(error)
+            if ours is not None or not was_asked:
+                self._error = ours or SpillwayError(first_cause(error))
+                self._error.__cause__ = error
+
+    def _live(self) -> None:
+        self._drain()
+        if self._writer is not None and not self._stopping.is_set():
+            self._stream = self._writer(self._on_batch).start()
+            if self._stopping.is_set():
+                self._cut(self._stream)
+            try:
+                self._stream.awaitTermination()
+            finally:
+                if self._ahead is not None:
+                    self._ahead.close()
+            self._has_read_all = not self._is_cut
+        engine = self._engine
+        if self._clean_at_end:
+            self._drain(ending=True)
+            while (engine.has_cleanup or engine.has_pending) and not self._stopping.is_set():
+                self.cleanup()
+                self._drain(ending=True, late=True)
+
+    def _cut(self, stream: StreamingQuery) -> None:
+        """Stop the stream; one that has come to its end by itself is left alone."""
+        if stream.isActive:
+            self._is_cut = True
+            stream.stop()
+
+    def _end(self) -> None:
+        self._seconds = time.perf_counter() - self._started
+        self._stopping.set()
+        with self._one_epoch:  # a clean-up that another thread asked for may be running
+            self._close()
+
+    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        if self._ahead is None:
+            self._take(batch, batch_id)
+        else:
+            self._ahead.begin(batch, batch_id)
+
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
+        if self._engine.has_taken(batch_id):
+            return
+        self._run_epoch(batch, batch_id)
+        while self._engine.has_backlog and not self._stopping.is_set():
+            self._run_epoch(None, None)
+        for due, cleaning in (
+            (self._engine.has_lagging, Cleaning.LAGGING),
+            (self._engine.has_room, Cleaning.FITTING),
+        ):
+            if due and not self._engine.has_begun_cleanup:
+                self._clean_once(cleaning)
+
+    def _drain(self, *, ending: bool = False, late: bool = False) -> None:
+        """Epochs over what is pending, until nothing is or the query is to stop.
+
+        At the end of the input, or on demand, suspended groups get their turns too.
+        """
+        engine = self._engine
+        while (engine.has_pending or (ending and engine.has_held)) and not self._stopping.is_set():
+            self._run_epoch(None, None, ending=ending, late=late)
+
+    def _run_epoch(
+        self, batch: DataFrame | None, batch_id: int | None, *, ending: bool = False, late: bool = False
+    ) -> None:
+        with self._one_epoch:
+            if self._stopping.is_set():
+                # To return would let Spark count the batch as done, and a restart would never see it again.
+                raise _StoppedError
+            while self._engine.has_begun_cleanup:
+                self._clean(Cleaning.BEGUN)
+            malformed = 0
+            if self._check is not None and batch_id is not None:
+                malformed = self._check.malformed_rows(batch_id)
+            entry = self._engine.run_epoch(
+                self._execute(batch), batch_id, ending=ending, late=late, malformed_rows=malformed
+            )
+            self._malformed_rows += malformed
+            self._note(entry)
+
+    def _clean_once(self, cleaning: Cleaning) -> None:
+        with self._one_epoch:
+            if not self._stopping.is_set():
+                self._clean(cleaning)
+
+    def _clean(self, cleaning: Cleaning) -> None:
+        self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))
+
+    def _execute(self, batch: DataFrame | None) -> SparkEpoch:
+        return replace(self._epoch, batch=batch)
+
+    def _note(self, entry: dict[str, Any]) -> None:
+        self._recent.append(self._progress(entry))
+        for one in entry["processors"]:
+            number = one["processor"]
+            resident, peak = self._peak.get(number, (0, 0))
+            self._peak[number] = (max(resident, one["resident_bytes"]), max(peak, one["peak_bytes"]))
+        if self._listener is not None:
+            self._listener(entry)
+
+    def _progress(self, entry: dict[str, Any]) -> dict[str, Any]:
+        seconds = entry["seconds"]
+        return {
+            "id": self.id,
+            "timestamp": entry["time"],
+            "batchId": entry["batch_id"],
+            "epoch": entry["sequence"],
+            "numInputRows": entry["input_rows"],
+            "processedRowsPerSecond": entry["input_rows"] / max(seconds["total"], 1e-9),
+            "numOutputRows": entry["results"],
+            "pendingRows": entry["pending_rows"],
+            "durationMs": {phase: round(value * 1000) for phase, value in seconds.items()},
+            "processors": entry["processors"],
+        }
+
+
+def _refusals(decision: Decision) -> list[str]:
+    return [refusal.reason for refusal in decision.refused]

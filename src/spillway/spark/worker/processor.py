@@ -1,0 +1,154 @@
+"""The Python task of a processor: Arrow batches in, one commit row out.
+
+The functions made here are pickled with the orders of all processors; a task picks its own. They hold no
+state of their own, so any Python worker of a host can serve any processor.
+"""
+
+import gc
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from spillway.errors import StateError
+from spillway.state.frame import AggregateOperator
+from spillway.state.graph import Delivery, Meeting, TreeOperator, TreeStep, placement_of, run_step, together
+from spillway.state.join import JoinOperator
+from spillway.state.memory import TierDirectory
+from spillway.state.orders import Orders
+from spillway.state.step import Place
+from spillway.state.storage import Storage
+
+COMMIT_SCHEMA = StructType([StructField("processor", IntegerType()), StructField("report", StringType())])
+_COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def by_partition(
+    orders: Sequence[Orders], operator: JoinOperator | AggregateOperator
+) -> Callable[[Batches], Batches]:
+    """For `mapInArrow`, where the number of the partition is the number of the processor."""
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        yield _commit_row(orders[context.partitionId()], operator, batches)
+
+    return task
+
+
+def by_level(
+    orders: Sequence[Orders], tree: TreeOperator, levels: Sequence[int]
+) -> Callable[[Batches], Batches]:
+    """The same for some levels of a tree: rows or deliveries in, deliveries out, by target."""
+    placement = placement_of(orders)
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        mine = orders[context.partitionId()]
+        step = TreeStep(tree, mine, placement, len(orders), _here(mine))
+        told = Delivery() if levels[0] == 0 else together(_deliveries(batches))
+        sent = step.run(levels[0], told, batches)
+        for level in levels[1:]:  # all that was sent is for here
+            sent = step.run(level, sent[mine.processor], ())
+        for _ in batches:
+            pass
+        targets = sorted(sent) if levels[-1] < max(tree.levels) else [mine.processor]
+        yield _commit_rows({target: sent[target].to_json() for target in targets})
+
+    return task
+
+
+def all_levels(orders: Sequence[Orders], tree: TreeOperator, meeting: str) -> Callable[[Batches], Batches]:
+    """The same for a whole tree in one stage, all of whose tasks run at the same time."""
+    placement = placement_of(orders)
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        mine = orders[context.partitionId()]
+        step = TreeStep(tree, mine, placement, len(orders), _here(mine))
+        met = Meeting(Storage(mine.state), meeting, mine.processor, len(orders))
+        sent = step.run(0, Delivery(), batches)
+        for _ in batches:
+            pass
+        for level in range(1, max(tree.levels) + 1):
+            inbox = met.exchange(level, {target: one.to_json() for target, one in sent.items()})
+            sent = step.run(level, together(Delivery.from_json(text) for text in inbox), ())
+        yield _commit_rows({mine.processor: sent[mine.processor].to_json()})
+
+    return task
+
+
+def _deliveries(batches: Batches) -> Iterator[Delivery]:
+    for batch in batches:
+        for text in batch.column("report").to_pylist():
+            yield Delivery.from_json(text)
+
+
+@cache
+def _keep_modules() -> None:
+    """Once in each worker: what is imported is no garbage.
+
+    PySpark collects garbage after each task, and to look through the objects of all modules took 75 ms of it.
+    """
+    gc.freeze()
+
+
+def _here(orders: Orders) -> Place:
+    _keep_modules()
+    arrive(orders.state, orders.staging, orders.tier)
+    return Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
+
+
+@lru_cache(maxsize=64)
+def arrive(state: str, staging: str | None, tier: str) -> None:
+    """Once in each worker: an executor that registered after the start was not asked by `host_check`.
+
+    It must see the driver's fencing token, or it would begin a state of its own on a path that is not shared.
+    """
+    query, token = Path(tier).parent.parent, Path(tier).parent.name
+    seen = [(state, f"owners/{token}.json")]
+    if staging is not None and Storage(staging).is_local:
+        seen.append((staging, ""))
+    for root, name in seen:
+        if not Storage(root).exists(name):
+            raise StateError(
+                f"host {socket.gethostname()} does not see what the driver wrote to {root}: all hosts must "
+                "share it; use a directory that is mounted on every host, or an object store"
+            )
+    TierDirectory(str(query), in_memory=True).join(int(executor_name()))
+
+
+def _commit_row(
+    orders: Orders, operator: JoinOperator | AggregateOperator, batches: Iterable[pa.RecordBatch]
+) -> pa.RecordBatch:
+    report = run_step(orders, operator, _here(orders), batches)
+    for _ in batches:  # Spark reuses only a worker that has read its input to the end
+        pass
+    return _commit_rows({orders.processor: report.to_json()})
+
+
+def _commit_rows(texts: Mapping[int, str]) -> pa.RecordBatch:
+    """A row for each processor that is told something, or that reports."""
+    arrays = [pa.array(list(texts), pa.int32()), pa.array(list(texts.values()))]
+    return pa.RecordBatch.from_arrays(arrays, schema=_COMMIT_ARROW)
+
+
+def executor_name() -> str:
+    """The executor that this task runs in: its JVM's process id (a worker is forked by a daemon of it)."""
+    daemon = os.getppid()
+    try:
+        fields = Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return str(daemon)
+    return fields[1]

@@ -1,0 +1,67 @@
+"""What a worker must know of a grouped windowed aggregate to run it: the operator without its state.
+
+A plain value, pickled to the workers. Columns are numbered as in waiting rows; the first `kept` of them, with
+the key columns among them, are those of state, so both number them alike.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from spillway.model import GroupSet, Statistic, Window, kept_range_us, kept_rows
+from spillway.plan.expression import ColumnRef, Expression
+from spillway.state.rows import NEVER
+from spillway.state.step import WireInput
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOperator:
+    inputs: tuple[WireInput]
+    outputs: tuple[Expression, ...]
+    """Over the columns of the row (input 0) and its statistics (input 1)."""
+    statistics: tuple[Statistic, ...]
+    key_columns: tuple[int, ...]
+    time: int
+    order: tuple[int, ...]
+    kept: int
+    lateness_us: int
+    groups: int
+    result_schema: pa.Schema
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Event time, and how far later rows look back; by number of rows they may look back at any time."""
+        range_us = None if self.kept_rows else kept_range_us(self.statistics)
+        return (Window(self.time, range_us, self.lateness_us),)
+
+    @property
+    def lineage(self) -> tuple[tuple[int, ColumnRef], ...]:
+        return ()
+
+    @property
+    def waiting_time(self) -> int | None:
+        return self.time
+
+    @property
+    def splittable(self) -> bool:
+        """A statistic needs all earlier rows of its frame: none can be had from a part of the group."""
+        return False
+
+    @property
+    def kept_rows(self) -> int:
+        """How many of the last rows of a key stay in state, whatever their time."""
+        return kept_rows(self.statistics)
+
+    def needed_since(self, earliest: int | None) -> int | None:
+        """The event time from which rows stay in state, when no earlier row than `earliest` can come.
+
+        None where time keeps no row; `NEVER` where it keeps all of them.
+        """
+        range_us = kept_range_us(self.statistics)
+        if range_us is None:
+            return None
+        return NEVER if earliest is None else earliest - range_us
+
+    def above(self, groups: GroupSet) -> GroupSet:  # noqa: ARG002 - nothing is above it
+        """Groups that may still get rows from missing results of these."""
+        return 0

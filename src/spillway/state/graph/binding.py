@@ -1,0 +1,120 @@
+"""From a tree plan and the types of its columns to the operator that workers run."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from spillway.errors import ViewError
+from spillway.plan.expression import ColumnRef, Expression, result_type
+from spillway.plan.operators import (
+    Below,
+    Grid,
+    GroupNumber,
+    InputLayout,
+    KeyHash,
+    KeyValue,
+    Leaf,
+    LeafColumn,
+    OperatorLayout,
+    Symbol,
+    TreePlan,
+    layout,
+)
+from spillway.state.graph.graph import TreeOperator
+from spillway.state.join import JoinOperator
+from spillway.state.step import Emission, WireInput
+
+LeafType = Callable[[LeafColumn | KeyValue], pa.DataType]
+
+
+def bind_tree(
+    plan: TreePlan,
+    exact: Sequence[bool],
+    leaf_type: LeafType,
+    leaf_slots: Sequence[tuple[str, ...]],
+    groups: int,
+) -> TreeOperator:
+    """`leaf_slots` says of each leaf where on the wire the columns lie that `leaf_symbols` names."""
+    layouts = layout(plan, exact)
+    joins = tuple(
+        _join(plan, number, layouts, leaf_type, leaf_slots, groups) for number in range(len(layouts))
+    )
+    tags: dict[int, tuple[int, int]] = {}
+    for number, join in enumerate(plan.joins):
+        for position, child in enumerate(join.children):
+            if isinstance(child, Leaf):
+                tags[child.number] = (number, position)
+    counted = None
+    if plan.partition:
+        grid = Grid.of(plan.partition, groups)
+        counted = tuple(grid.first_copies(classes) for classes in plan.key_classes)
+    return TreeOperator(joins, tuple(tags[leaf] for leaf in range(len(plan.inputs))), counted)
+
+
+def symbol_name(symbol: Symbol) -> str:
+    """The name of a column in state."""
+    if isinstance(symbol, LeafColumn):
+        return f"c{symbol.leaf}_{symbol.column}"
+    if isinstance(symbol, KeyHash):
+        return f"h{symbol.leaf}_{symbol.key_class}"
+    if isinstance(symbol, KeyValue):
+        return f"k{symbol.leaf}_{symbol.key_class}"
+    return f"g{symbol.join}" if isinstance(symbol, GroupNumber) else f"d{symbol.join}"
+
+
+def _symbol_type(symbol: Symbol, leaf_type: LeafType) -> pa.DataType:
+    if isinstance(symbol, LeafColumn | KeyValue):
+        return leaf_type(symbol)
+    return pa.uint16() if isinstance(symbol, GroupNumber) else pa.int64()
+
+
+def _join(
+    plan: TreePlan,
+    number: int,
+    layouts: Sequence[OperatorLayout],
+    leaf_type: LeafType,
+    leaf_slots: Sequence[tuple[str, ...]],
+    groups: int,
+) -> JoinOperator:
+    one = layouts[number]
+
+    def type_of(ref: ColumnRef) -> pa.DataType:
+        return _symbol_type(one.inputs[ref.input].columns[ref.column], leaf_type)
+
+    parent = plan.parent(number)
+    emission = None
+    if parent is None:
+        names = [output.name for output in plan.outputs]
+        schema = pa.schema(
+            [(name, _type(value, type_of)) for name, value in zip(names, one.outputs, strict=True)]
+        )
+    else:
+        position = plan.joins[parent].children.index(Below(number))
+        above = layouts[parent].inputs[position]
+        emission = Emission(parent, position, len(above.hashes), keeps_group=bool(plan.partition))
+        passed = (*above.hashes, *above.columns[:-1])
+        schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
+    if one.residual is not None and not pa.types.is_boolean(_type(one.residual, type_of)):
+        raise ViewError("the join condition is not a boolean expression; compare its parts")
+    return JoinOperator(
+        inputs=tuple(_input(plan, of_child, leaf_slots) for of_child in one.inputs),
+        outputs=one.outputs,
+        residual=one.residual,
+        key_columns=tuple(of_child.key_columns for of_child in one.inputs),
+        groups=groups,
+        result_schema=schema,
+        windows=one.windows,
+        lineage=one.lineage,
+        emission=emission,
+    )
+
+
+def _input(plan: TreePlan, one: InputLayout, leaf_slots: Sequence[tuple[str, ...]]) -> WireInput:
+    names = tuple(symbol_name(symbol) for symbol in one.columns)
+    if isinstance(one.child, Leaf):
+        return WireInput(plan.inputs[one.child.number].name, names, leaf_slots[one.child.number])
+    return WireInput(f"join {one.child.number + 1}", names, names)
+
+
+def _type(value: Expression, type_of: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:
+    return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)

@@ -1,0 +1,236 @@
+"""A tree of joins as one operator: groups and inputs of all joins numbered through.
+
+Join j of a tree with G groups each has the groups j*G to (j+1)*G - 1, and its inputs follow those of the
+joins before it. The manager knows only these numbers: it places, moves, spills and cleans up groups of any
+join alike. Each join's own step knows only its own: `for_join` and `of_tree` translate what goes to it and
+what comes back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from spillway.model import GroupSet, Window, all_groups, union
+from spillway.state.join import JoinOperator
+from spillway.state.log import Cursor
+from spillway.state.orders import CleanupBatch, Orders, Report, lineage
+from spillway.state.rows import Pending, Run
+from spillway.state.step import WireInput
+
+
+@dataclass(frozen=True)
+class TreeOperator:
+    joins: tuple[JoinOperator, ...]
+    """Children before their parents; the last is the root."""
+    tags: tuple[tuple[int, int], ...]
+    """Per input of the view, by its tag on the wire: the join that takes it in, and as which input."""
+    counted: tuple[GroupSet, ...] | None = None
+    """Per input, the groups in which a row of it counts as arrived: it may have copies. None: no row has."""
+
+    @property
+    def join_groups(self) -> int:
+        return self.joins[0].groups
+
+    @property
+    def groups(self) -> int:
+        return self.join_groups * len(self.joins)
+
+    @cached_property
+    def inputs(self) -> tuple[WireInput, ...]:
+        return tuple(one for join in self.joins for one in join.inputs)
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        return tuple(window for join in self.joins for window in join.windows)
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        return self.joins[-1].result_schema
+
+    @property
+    def waiting_time(self) -> int | None:
+        return None
+
+    @property
+    def splittable(self) -> bool:
+        return all(join.splittable for join in self.joins)
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Per join, how many joins are below it, one under the other."""
+        levels = [0 for _ in self.joins]
+        for number, join in enumerate(self.joins):
+            if join.emission is not None:
+                parent = join.emission.operator
+                levels[parent] = max(levels[parent], levels[number] + 1)
+        return tuple(levels)
+
+    @cached_property
+    def heights(self) -> tuple[int, ...]:
+        """Per join, how many joins are between it and the view's results; the root has none."""
+        heights = [0 for _ in self.joins]
+        for number in reversed(range(len(self.joins))):
+            emission = self.joins[number].emission
+            if emission is not None:
+                heights[number] = heights[emission.operator] + 1
+        return tuple(heights)
+
+    def groups_of(self, join: int) -> GroupSet:
+        return all_groups(self.join_groups) << join * self.join_groups
+
+    def ancestors(self, join: int) -> tuple[int, ...]:
+        emission = self.joins[join].emission
+        return () if emission is None else (emission.operator, *self.ancestors(emission.operator))
+
+    def joins_of(self, groups: GroupSet) -> tuple[int, ...]:
+        """The joins that have some of these groups."""
+        return tuple(number for number in range(len(self.joins)) if groups & self.groups_of(number))
+
+    def above(self, groups: GroupSet) -> GroupSet:
+        """Groups that may still get rows from missing results of these."""
+        return union(self.groups_of(up) for join in self.joins_of(groups) for up in self.ancestors(join))
+
+    def first_input(self, join: int) -> int:
+        return sum(len(one.inputs) for one in self.joins[:join])
+
+    def for_join(self, orders: Orders, join: int) -> Orders:
+        """A processor's orders as one join's step understands them."""
+        first, inputs = self.first_input(join), len(self.joins[join].inputs)
+
+        def run(one: Run) -> Run:
+            live, spilled = self._local(one.live, join), self._local(one.spilled, join)
+            return replace(one, input=one.input - first, live=live, spilled=spilled)
+
+        def queue(entries: Sequence[Pending]) -> tuple[Pending, ...]:
+            return tuple(
+                replace(one, input=one.input - first, groups=self._local(one.groups, join))
+                for one in entries
+                if first <= one.input < first + inputs
+            )
+
+        def batch(one: CleanupBatch) -> CleanupBatch:
+            slices = tuple(
+                (run(whole), tuple((number, self._local(mask, join)) for number, mask in by_generation))
+                for whole, by_generation in one.slices
+            )
+            groups = self._local(one.cursor.groups, join)
+            return CleanupBatch(replace(one.cursor, groups=groups), slices, one.generations)
+
+        runs = tuple(run(one) for one in orders.runs if first <= one.input < first + inputs)
+        names = {one.name for one in runs}
+        cleanup = tuple(batch(one) for one in orders.cleanup if one.cursor.groups & self.groups_of(join))
+        grows = orders.clean and join in self._growing(orders.cleaned)
+        limits = orders.limits
+        return replace(
+            orders,
+            groups=self._local(orders.groups, join),
+            runs=runs,
+            merges=tuple(merge for merge in orders.merges if merge[0] in names),
+            pending=queue(orders.pending),
+            # A clean-up must not give its parent more than that takes in.
+            limits=replace(limits, results=min(limits.results, limits.rows)) if orders.clean else limits,
+            tier=f"{orders.tier}/{join}",
+            free=self._local(orders.free, join),
+            cleanup=cleanup,
+            clean=orders.clean and not grows,
+            cleaned=0,
+            expired=() if grows else tuple(name for name in orders.expired if name in names),
+            keep=all_groups(self.join_groups) if grows else self._local(orders.keep, join),
+            suspended=self._local(orders.suspended, join),
+            held=queue(orders.held),
+            incoming=tuple(run(one) for one in orders.incoming if first <= one.input < first + inputs),
+            shared_tier=True,
+        )
+
+    def _growing(self, cleaned: GroupSet) -> set[int]:
+        """The joins that get rows while these groups are cleaned up."""
+        return {up for join in self.joins_of(cleaned) for up in self.ancestors(join)}
+
+    def of_tree(self, reports: Sequence[Report]) -> Report:
+        """One processor's reports, one of each join in order, as that of the whole tree."""
+        root = reports[-1]
+
+        def counts(of: str) -> dict[int, int]:
+            found: dict[int, int] = {}
+            for join, report in enumerate(reports):
+                found |= {group + join * self.join_groups: n for group, n in getattr(report, of).items()}
+            return found
+
+        def masks(of: str) -> GroupSet:
+            return union(
+                getattr(report, of) << join * self.join_groups for join, report in enumerate(reports)
+            )
+
+        seconds: dict[str, float] = {}
+        for report in reports:
+            for phase, value in report.seconds.items():
+                seconds[phase] = seconds.get(phase, 0.0) + value
+        numbered = list(enumerate(reports))
+        return Report(
+            processor=root.processor,
+            host=root.host,
+            executor=root.executor,
+            added=tuple(self._global_run(run, join) for join, one in numbered for run in one.added),
+            replaced=tuple(
+                (name, groups << join * self.join_groups)
+                for join, one in numbered
+                for name, groups in one.replaced
+            ),
+            pending=tuple(
+                self._global_pending(entry, join) for join, one in numbered for entry in one.pending
+            ),
+            files=root.files,
+            input_rows=sum(report.input_rows for report in reports),
+            probed_rows=sum(report.probed_rows for report in reports),
+            results=root.results,
+            resident_bytes=sum(report.resident_bytes for report in reports),
+            loaded_bytes=sum(report.loaded_bytes for report in reports),
+            busy_seconds=sum(report.busy_seconds for report in reports),
+            seconds=seconds,
+            group_rows=counts("group_rows"),
+            group_bytes=counts("group_bytes"),
+            group_results=counts("group_results"),
+            freed_bytes=sum(report.freed_bytes for report in reports),
+            peak_bytes=max(report.peak_bytes for report in reports),
+            cursors=tuple(
+                self._global_cursor(cursor, join) for join, one in numbered for cursor in one.cursors
+            ),
+            cleaned=masks("cleaned"),
+            restored=masks("restored"),
+            latest=self._latest(reports),
+            late_rows=sum(report.late_rows for report in reports),
+            expired_rows=counts("expired_rows"),
+            expired_bytes=counts("expired_bytes"),
+            lineage=lineage(reports) | self._outputs(root),
+            wall_seconds=sum(report.wall_seconds for report in reports),
+        )
+
+    def _outputs(self, root: Report) -> dict[int, tuple[int, int, int]]:
+        first = (len(self.joins) - 1) * self.join_groups
+        return {first + group: (results, 0, 0) for group, results in root.group_results.items()}
+
+    def _latest(self, reports: Sequence[Report]) -> tuple[int | None, ...]:
+        if not self.windows:
+            return ()
+        return tuple(
+            time
+            for join, report in zip(self.joins, reports, strict=True)
+            for time in (report.latest or (None,) * len(join.inputs))
+        )
+
+    def _local(self, groups: GroupSet, join: int) -> GroupSet:
+        return groups >> join * self.join_groups & all_groups(self.join_groups)
+
+    def _global_run(self, run: Run, join: int) -> Run:
+        shift = join * self.join_groups
+        number = run.input + self.first_input(join)
+        return replace(run, input=number, live=run.live << shift, spilled=run.spilled << shift)
+
+    def _global_pending(self, entry: Pending, join: int) -> Pending:
+        groups = entry.groups << join * self.join_groups
+        return replace(entry, input=entry.input + self.first_input(join), groups=groups)
+
+    def _global_cursor(self, cursor: Cursor, join: int) -> Cursor:
+        return replace(cursor, groups=cursor.groups << join * self.join_groups)

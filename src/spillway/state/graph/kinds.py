@@ -1,0 +1,66 @@
+"""Runs one operator's part of an epoch, whatever its kind, and measures it."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from spillway.state.frame import AggregateOperator, AggregateStep
+from spillway.state.graph.graph import TreeOperator
+from spillway.state.join import JoinOperator, JoinStep
+from spillway.state.memory import bound_allocator, give_back
+from spillway.state.orders import NO_BOUND, Orders, Report
+from spillway.state.step import Allocated, Outlet, Place
+
+StatefulOperator = JoinOperator | AggregateOperator | TreeOperator
+
+
+def with_schema(operator: StatefulOperator, schema: pa.Schema) -> StatefulOperator:
+    """The operator with results of this schema."""
+    if isinstance(operator, TreeOperator):
+        *others, root = operator.joins
+        return replace(operator, joins=(*others, replace(root, result_schema=schema)))
+    return replace(operator, result_schema=schema)
+
+
+def run_step(
+    orders: Orders,
+    operator: JoinOperator | AggregateOperator,
+    place: Place,
+    batches: Iterable[pa.RecordBatch],
+    outlet: Outlet | None = None,
+) -> Report:
+    """One operator's part; with an outlet its results are input of another join."""
+    started = time.perf_counter()
+    round_bytes = orders.limits.round_bytes
+    if round_bytes < NO_BOUND:
+        bound_allocator(round_bytes // 8)
+    allocated = Allocated()
+    before = allocated()
+    if isinstance(operator, AggregateOperator):
+        report = AggregateStep(orders, operator, place).run(batches)
+    else:
+        report = JoinStep(orders, operator, place, outlet).run(batches)
+    report = _without(report, allocated() - before)
+    if round_bytes < NO_BOUND:
+        give_back()
+    if orders.row_seconds:
+        report = _served(report, orders.row_seconds, started)
+    return replace(report, wall_seconds=time.perf_counter() - started)
+
+
+def _without(report: Report, stays_bytes: int) -> Report:
+    """The report without what stays allocated when the step is gone: tables of the interpreter that grew.
+
+    Such a table (of interned strings, for example) takes megabytes, and grows once in the life of a process.
+    """
+    peak = report.peak_bytes - max(0, stays_bytes)
+    return replace(report, peak_bytes=max(report.resident_bytes, peak))
+
+
+def _served(report: Report, row_seconds: float, started: float) -> Report:
+    """The report of a processor that is as slow as an experiment says."""
+    needed = report.probed_rows * row_seconds
+    time.sleep(max(0.0, started + needed - time.perf_counter()))
+    return replace(report, busy_seconds=max(report.busy_seconds, needed))

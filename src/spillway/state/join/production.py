@@ -1,0 +1,113 @@
+"""Produces the results that driving rows give, at run time and in clean-up, up to the cap of an epoch.
+
+Driving rows are matched in blocks and results are expanded in chunks. Both are as large as memory allows:
+fewer rows at a time where rows are wide, have many matches, or meet many segments. Which rows are taken
+together changes nothing about the results and their order.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spillway.plan.expression import ColumnRef, Columns, evaluate, references
+from spillway.state.join.operator import JoinOperator
+from spillway.state.join.probe import Chunk, Combinations, Gathering, chunk, probe, verify
+from spillway.state.orders import NO_BOUND, Limits
+from spillway.state.rows import Segment
+from spillway.state.step import Writer
+
+
+def write_chunk(writer: Writer, operator: JoinOperator, chunk: Chunk) -> None:
+    """Write the results of a join that are really ones: keys equal, residual predicate true."""
+    if chunk.combinations.collisions:
+        chunk = verify(chunk, operator.key_columns)
+    if operator.residual is not None and chunk.rows:
+        chunk = chunk.filter(evaluate(operator.residual, _columns(chunk), chunk.rows))
+    if chunk.rows:
+        writer.write_rows(chunk.hashes(), operator.outputs, _columns(chunk))
+
+
+def _columns(chunk: Chunk) -> Columns:
+    return lambda ref: chunk.column(ref.input, ref.column)
+
+
+LEAST_ROWS = 16
+"""Blocks and chunks are not cut below this many rows: their fixed costs would be all that there is."""
+NEEDLE_BYTES = 120
+"""What a driving row takes while it is matched, besides what it takes per segment."""
+NEEDLE_SEGMENT_BYTES = 32
+INDEX_BYTES = 32
+"""What a result takes per input until its values are taken."""
+
+
+@dataclass(slots=True)
+class Production:
+    operator: JoinOperator
+    writer: Writer
+    limits: Limits
+    sample: Callable[[], None]
+    """Called at moments of much memory."""
+    results_left: int = field(init=False)
+    _used: tuple[ColumnRef, ...] = field(init=False)
+    """The columns that results are made of."""
+    _block_rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.results_left = self.limits.results
+        self._block_rows = self.limits.block_rows
+        residual = self.operator.residual
+        expressions = self.operator.outputs if residual is None else (*self.operator.outputs, residual)
+        self._used = tuple({ref for one in expressions for ref in references(one)})
+
+    def rows(
+        self, driver: int, rows: Segment, others: Sequence[Sequence[Segment]], emitted: int
+    ) -> tuple[int, int]:
+        """Write what the rows of one input give with the rows of the others.
+
+        `emitted` results of its first row are out already. Returns the rows done, and the results that are
+        out of the next.
+        """
+        gathering = self._gathering(others)
+        most = self._most_rows(others)
+        start = 0
+        while start < rows.rows:
+            block = rows.slice(start, min(rows.rows, start + min(most, self._block_rows)))
+            found = probe(block, driver, others, self.operator.groups, self.operator.key_columns, gathering)
+            self.sample()
+            if not found.is_copied and block.rows > LEAST_ROWS:
+                self._block_rows = max(LEAST_ROWS, block.rows // 4)
+                continue
+            done, emitted = self._write(found, emitted)
+            if done < block.rows:
+                return start + done, emitted
+            start += done
+            self._block_rows = min(self.limits.block_rows, self._block_rows + self._block_rows // 4 + 1)
+        return rows.rows, 0
+
+    def _write(self, found: Combinations, emitted: int) -> tuple[int, int]:
+        stop = min(found.total, emitted + self.results_left)
+        step = self._chunk_rows(found) if stop > emitted else 1
+        for low in range(emitted, stop, step):
+            write_chunk(self.writer, self.operator, chunk(found, low, min(stop, low + step)))
+            self.sample()
+        self.results_left -= max(0, stop - emitted)
+        return found.position(stop)
+
+    def _gathering(self, others: Sequence[Sequence[Segment]]) -> Gathering:
+        limits = self.limits
+        if limits.gather_bytes >= NO_BOUND:
+            return Gathering(limits.gather_rows)
+        row_bytes = tuple(np.array([one.row_bytes for one in of_input]) for of_input in others)
+        return Gathering(limits.gather_rows, limits.gather_bytes // max(1, len(others) - 1), row_bytes)
+
+    def _most_rows(self, others: Sequence[Sequence[Segment]]) -> int:
+        segments = sum(len(of_input) for of_input in others)
+        row_bytes = NEEDLE_BYTES + NEEDLE_SEGMENT_BYTES * segments
+        free = self.limits.gather_bytes + self.limits.chunk_bytes  # neither is there yet
+        return max(LEAST_ROWS, free // row_bytes)
+
+    def _chunk_rows(self, found: Combinations) -> int:
+        values = sum(found.value_bytes(ref.input, ref.column) for ref in self._used)
+        row_bytes = values + INDEX_BYTES * len(found.matched)
+        return min(self.limits.chunk_rows, max(LEAST_ROWS, int(self.limits.chunk_bytes / row_bytes)))

@@ -1,0 +1,323 @@
+"""The memory tier: images of runs, memory-mapped from a tmpfs directory.
+
+An image is an uncompressed copy of the slices of one run that a processor serves. Any Python worker of the
+host maps it without copying. Images are only a cache: the directory is named by the driver's token, whatever
+is missing is read from the durable runs, and whatever the orders do not name is removed.
+
+Invariant: an image is complete under its name (written aside, then renamed); its metadata says which groups
+it has, and a note beside it, written before anything is freed, which of them it has no more. So a lost or
+half-loaded tier can never change an answer.
+
+To give memory back is work of the operating system, page by page. It goes on beside the caller, who may read
+other groups meanwhile; nothing is stored before it is through, so the images never take more than they did.
+"""
+
+import os
+import shutil
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from spillway.errors import StateError
+from spillway.model import GroupSet, from_hex, members, to_hex
+from spillway.state.memory.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
+from spillway.state.rows import Run, Segment, cut, decode_with_metadata, flags, read_run, write_segment
+from spillway.state.storage import Storage, mapped_file
+
+IMAGE = ".image"
+FREED = ".freed"
+LEAVING = ".leaving"
+LEFT_SHARE = 0.25
+"""Rows that left may still take this share of what the last call of `free` was to give back."""
+
+
+def sibling_bytes(directory: str) -> int:
+    """The memory of the images in the directories beside this one."""
+    own = Path(directory)
+    try:
+        beside = [one for one in own.parent.iterdir() if one.is_dir() and one != own]
+    except FileNotFoundError:
+        return 0
+    return sum(MemoryTier(str(one), 1).resident_bytes() for one in beside)
+
+
+@dataclass(slots=True)
+class MemoryTier:
+    """The images of one processor on this host."""
+
+    directory: str
+    groups: int
+    freed_bytes: int = 0
+    """What was given back so far, once it is settled."""
+    _freeing: Future[None] | None = None
+    """What goes on beside the caller."""
+    _before_bytes: int = 0
+    _resident: int | None = None
+    """What the images occupy, while that is known not to change."""
+    _opened: dict[Path, "_Image"] = field(default_factory=dict)
+    """Images that were looked at and are still to be loaded: to open a file twice takes twice as long."""
+
+    def open(self) -> None:
+        """Look at all images, as `free` and `load` do."""
+        self._opened = {path: self._open(path) for path in self._images()}
+
+    def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[Segment], int]:
+        """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
+        segments = []
+        missing = wanted
+        for path in self._images(run):
+            image = self._opened.pop(path, None) or self._open(path)
+            used = image.contained & missing
+            if used:
+                segments.append(image.only(used, self.groups))
+                missing &= ~used
+        if not missing:
+            return segments, 0
+        whole = read_run(storage, run)
+        loaded = Segment(whole.hashes, whole.columns, flags(missing, self.groups)).only_live(self.groups)
+        segments.append(self.store(run, loaded, missing))
+        return segments, run.bytes
+
+    def store(self, run: Run, segment: Segment, contained: GroupSet) -> Segment:
+        """Keep the segment as an image of the run, and give it back as mapped from there."""
+        self.settle()
+        path = self._new_path(_stem(run))
+        self._write(path, segment, contained)
+        return self._open(path).only(contained, self.groups)
+
+    def _new_path(self, stem: str) -> Path:
+        directory = Path(self.directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory / f"{stem}.{uuid.uuid4().hex[:8]}{IMAGE}"
+
+    def _write(self, path: Path, segment: Segment, contained: GroupSet) -> None:
+        aside = path.with_suffix(".writing")
+        try:
+            with pa.OSFile(str(aside), "wb") as sink:
+                write_segment(sink, segment, {"groups": to_hex(contained)}, None)
+            aside.rename(path)
+            self._resident = None
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            free = shutil.disk_usage(path.parent).free
+            raise StateError(
+                f"host {socket.gethostname()} cannot keep {segment.nbytes} bytes of state in {path.parent}, "
+                f"which has {free} bytes free ({error.strerror or error}): enlarge the file system, lower "
+                "[run] memory, or give another directory in [run] tier"
+            ) from error
+
+    def free(self, groups: GroupSet) -> None:
+        """Begin to give back the memory of these groups in all images; `settle` waits for the end of it.
+
+        Only images of this step's own runs may be there (`keep_only`): none of its attempts reads these
+        groups in them.
+        """
+        self._before_bytes = self.resident_bytes()
+        beside, rewritten = self._sorted_out(groups)
+        if beside:
+            with_one = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-free")
+            self._freeing = with_one.submit(_all, beside)
+            with_one.shutdown(wait=False)
+        while rewritten:  # one at a time, after all that is given back without a copy
+            self._wait()
+            self._rewrite(rewritten.pop())
+
+    def _sorted_out(self, groups: GroupSet) -> tuple[list[Callable[[], None]], list["_Kept"]]:
+        """What gives memory back beside the caller, and the images to be rewritten, the last one first."""
+        beside: list[Callable[[], None]] = []
+        given = 0  # bytes
+        kept = []
+        for path in self._images():
+            image = self._opened[path] if path in self._opened else self._open(path)
+            dead = image.contained & groups
+            if dead and dead == image.contained:
+                self._opened.pop(path, None)
+                given += path.stat().st_blocks * 512
+                beside.append(self._retired(path))
+            else:
+                kept.append(_Kept.of(path, image, dead, self.groups))
+        rewritten = _to_rewrite(kept, given)
+        beside += [self._marked(one) for one in kept if one.dead and one not in rewritten]
+        return beside, rewritten
+
+    def settle(self) -> None:
+        """Wait until all that was freed is given back."""
+        self._wait()
+        if self._before_bytes:
+            self.freed_bytes += self._before_bytes - self.resident_bytes()
+            self._before_bytes = 0
+
+    def _wait(self) -> None:
+        freeing, self._freeing = self._freeing, None
+        if freeing is not None:
+            freeing.result()
+            self._resident = None
+
+    def discard(self, run: Run) -> None:
+        """Remove the images of a run that another one stands for now."""
+        for path in self._images(run):
+            self._remove(path)
+
+    def keep_only(self, runs: Sequence[Run]) -> None:
+        """Remove the images of all other runs, and what killed attempts left half-written."""
+        wanted = {_stem(run) for run in runs}
+        for entry in _entries(self.directory):
+            if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith((IMAGE, FREED)):
+                Path(entry.path).unlink(missing_ok=True)
+        self._resident = None
+
+    def resident_bytes(self) -> int:
+        """The memory that the images occupy, as the operating system allocates it.
+
+        What is freed beside the caller counts until `settle`.
+        """
+        if self._resident is None:
+            self._resident = sum(entry.stat().st_blocks * 512 for entry in _entries(self.directory))
+        return self._resident
+
+    def _rewrite(self, kept: "_Kept") -> None:
+        """Replace an image by one with the groups that stay, where punching would leave too much behind.
+
+        The old one goes first, so that both are never there; a process that ends between reads the run.
+        """
+        path, contained = kept.path, kept.image.contained & ~kept.dead
+        left = kept.image.only(contained, self.groups).only_live(self.groups)
+        self._opened.pop(path, None)
+        self._remove(path)
+        del kept  # it maps the old image
+        self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
+
+    def _marked(self, kept: "_Kept") -> Callable[[], None]:
+        """Leave groups out of an image from now on; what is returned notes that, and gives memory back."""
+        left = kept.image.contained & ~kept.dead
+        self._opened[kept.path] = replace(kept.image, contained=left)
+        return partial(_punch, kept.path, kept.dead, kept.holes)
+
+    def _images(self, run: Run | None = None) -> list[Path]:
+        prefix = "" if run is None else _stem(run) + "."
+        found = (entry.path for entry in _entries(self.directory) if entry.name.startswith(prefix))
+        return [Path(path) for path in sorted(found) if path.endswith(IMAGE)]
+
+    def _open(self, path: Path) -> "_Image":
+        mapped = mapped_file(str(path))
+        rows, metadata = decode_with_metadata(pa.BufferReader(mapped), str(path))
+        return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), mapped.address)
+
+    def _retired(self, path: Path) -> Callable[[], None]:
+        """Take an image out of use; what is returned gives its memory back."""
+        leaving = path.with_suffix(LEAVING)
+        path.rename(leaving)
+        path.with_suffix(FREED).unlink(missing_ok=True)
+        return partial(_release, leaving)
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        path.with_suffix(FREED).unlink(missing_ok=True)
+        self._resident = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """An image as mapped."""
+
+    rows: Segment
+    contained: GroupSet
+    address: int
+    """Where the file begins in memory."""
+
+    def only(self, groups: GroupSet, count: int) -> Segment:
+        return Segment(self.rows.hashes, self.rows.columns, flags(groups, count))
+
+
+def _all(work: Iterable[Callable[[], None]]) -> None:
+    for one in work:
+        one()
+
+
+def _release(path: Path) -> None:
+    with suppress(FileNotFoundError):  # another attempt of the step may have been faster
+        os.truncate(path, 0)  # gives the pages back even while they are mapped
+        path.unlink()
+
+
+def _freed(path: Path) -> GroupSet:
+    try:
+        return from_hex(path.with_suffix(FREED).read_text())
+    except FileNotFoundError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """An image that keeps some groups. What rows take is an average: they may differ by group."""
+
+    path: Path
+    image: _Image
+    dead: GroupSet
+    """Groups that it loses, if any."""
+    holes: Holes
+    """What can be given back of them without a rewrite."""
+    lost_bytes: float
+    """What they take."""
+    live_bytes: float
+    """What the groups take that stay."""
+    waste_bytes: float
+    """What rows of other groups would take after the holes are punched."""
+
+    @staticmethod
+    def of(path: Path, image: _Image, dead: GroupSet, groups: int) -> "_Kept":
+        rows, size = image.rows, image.rows.nbytes
+        offsets = cut(rows.hashes, groups)
+        counts = np.diff(offsets)
+        row_bytes = size / max(1, rows.rows)
+        lost = float(counts[flags(dead, groups)].sum() * row_bytes)
+        live = float(counts[flags(image.contained & ~dead, groups)].sum() * row_bytes)
+        ranges = dead_ranges(offsets.tolist(), list(members(dead))) if dead else []
+        holes = holes_of(image.address, rows.columns, ranges)  # the hashes stay, in order
+        status = path.stat()
+        frame = -(-status.st_size // PAGE_BYTES) * PAGE_BYTES - size
+        waste = status.st_blocks * 512 - frame - live - holes.bytes
+        return _Kept(path, image, dead, holes, lost, live, max(0.0, waste))
+
+
+def _to_rewrite(kept: Sequence[_Kept], given: float) -> list[_Kept]:
+    """The images that are copied without what they lost, instead of being punched.
+
+    Those with the most waste for what is copied, until all waste is a small part of what is given back. Of
+    that, `given` bytes are images that go as a whole. The last one of the list is the first to be rewritten.
+    """
+    allowed = LEFT_SHARE * (given + sum(one.lost_bytes for one in kept))
+    waste = sum(one.waste_bytes for one in kept)
+    chosen: list[_Kept] = []
+    for one in sorted(kept, key=lambda one: one.waste_bytes / (1 + one.live_bytes), reverse=True):
+        if waste <= allowed:
+            break
+        if one.waste_bytes > 0:
+            chosen.append(one)
+            waste -= one.waste_bytes
+    return chosen[::-1]
+
+
+def _punch(path: Path, dead: GroupSet, holes: Holes) -> None:
+    path.with_suffix(FREED).write_text(to_hex(_freed(path) | dead))
+    holes.punch(str(path))
+
+
+def _stem(run: Run) -> str:
+    return run.name.rsplit("/", 1)[-1].split(".", 1)[0]
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,138 @@
+"""What one attempt of one processor's part of an epoch did, as it is sent to the driver."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spillway.model import GroupSet, from_hex, to_hex
+from spillway.state.log import Cursor
+from spillway.state.rows import Pending, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one attempt of one processor's part of an epoch did."""
+
+    processor: int
+    host: str
+    executor: str
+    added: tuple[Run, ...]
+    replaced: tuple[tuple[str, GroupSet], ...]
+    """Run slices that merged runs among `added` stand for now."""
+    pending: tuple[Pending, ...]
+    """All that is pending on this processor now."""
+    files: tuple[tuple[str, int, int], ...]
+    """Result files: name, rows, bytes."""
+    input_rows: int
+    probed_rows: int
+    results: int
+    resident_bytes: int
+    loaded_bytes: int
+    busy_seconds: float
+    """Processor time."""
+    seconds: dict[str, float]
+    group_rows: dict[int, int] = field(default_factory=dict)
+    group_bytes: dict[int, int] = field(default_factory=dict)
+    group_results: dict[int, int] = field(default_factory=dict)
+    freed_bytes: int = 0
+    peak_bytes: int = 0
+    """The most memory at any moment of the step: images, and what the step needed besides them."""
+    cursors: tuple[Cursor, ...] = ()
+    cleaned: GroupSet = 0
+    restored: GroupSet = 0
+    latest: tuple[int | None, ...] = ()
+    """The youngest event time that arrived, per input; nothing in views without windows."""
+    late_rows: int = 0
+    expired_rows: dict[int, int] = field(default_factory=dict)
+    expired_bytes: dict[int, int] = field(default_factory=dict)
+    lineage: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Per group of a tree, of any processor: results of the view that came through it, and rows and bytes
+    that joins above it keep since."""
+    wall_seconds: float = 0.0
+    """From the start of the step to its end, whatever else ran on the machine meanwhile."""
+    served_rows: dict[int, int] | None = None
+    """Rows processed by group; None: those that became state, `group_rows`."""
+
+    @property
+    def rows_by_group(self) -> dict[int, int]:
+        """The rows of each group that took time."""
+        return self.group_rows if self.served_rows is None else self.served_rows
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "processor": self.processor,
+                "host": self.host,
+                "executor": self.executor,
+                "added": [run.to_json() for run in self.added],
+                "replaced": [[name, to_hex(groups)] for name, groups in self.replaced],
+                "pending": [pending.to_json() for pending in self.pending],
+                "files": self.files,
+                "input_rows": self.input_rows,
+                "probed_rows": self.probed_rows,
+                "results": self.results,
+                "resident_bytes": self.resident_bytes,
+                "loaded_bytes": self.loaded_bytes,
+                "busy_seconds": self.busy_seconds,
+                "seconds": self.seconds,
+                "group_rows": self.group_rows,
+                "group_bytes": self.group_bytes,
+                "group_results": self.group_results,
+                "freed_bytes": self.freed_bytes,
+                "peak_bytes": self.peak_bytes,
+                "cursors": [cursor.to_json() for cursor in self.cursors],
+                "cleaned": to_hex(self.cleaned),
+                "restored": to_hex(self.restored),
+                "latest": self.latest,
+                "late_rows": self.late_rows,
+                "expired_rows": self.expired_rows,
+                "expired_bytes": self.expired_bytes,
+                "lineage": self.lineage,
+                "wall_seconds": self.wall_seconds,
+                "served_rows": self.served_rows,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> "Report":
+        body = json.loads(text)
+        body["added"] = tuple(Run.from_json(fields) for fields in body["added"])
+        body["replaced"] = tuple((name, from_hex(groups)) for name, groups in body["replaced"])
+        body["pending"] = tuple(Pending.from_json(fields) for fields in body["pending"])
+        body["files"] = tuple((name, rows, size) for name, rows, size in body["files"])
+        body["latest"] = tuple(body["latest"])
+        for key in ("group_rows", "group_bytes", "group_results", "expired_rows", "expired_bytes"):
+            body[key] = {int(group): count for group, count in body[key].items()}
+        if body["served_rows"] is not None:
+            body["served_rows"] = {int(group): count for group, count in body["served_rows"].items()}
+        body["lineage"] = {int(group): tuple(counts) for group, counts in body["lineage"].items()}
+        body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
+        body["cleaned"] = from_hex(body["cleaned"])
+        body["restored"] = from_hex(body["restored"])
+        return Report(**body)
+
+
+def grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
+    """Per group that had input or results in an epoch: rows, bytes, results."""
+    return {
+        group: (
+            report.group_rows.get(group, 0),
+            report.group_bytes.get(group, 0),
+            report.group_results.get(group, 0),
+        )
+        for report in reports
+        for group in sorted(set(report.group_rows) | set(report.group_results))
+    }
+
+
+def lineage(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
+    """Per group of a tree, over all processors: results through it, rows and bytes held above it."""
+    total: dict[int, tuple[int, int, int]] = {}
+    for report in reports:
+        for group, counts in report.lineage.items():
+            before = total.get(group, (0, 0, 0))
+            total[group] = (before[0] + counts[0], before[1] + counts[1], before[2] + counts[2])
+    return total
+
+
+Files = tuple[tuple[str, int, int], ...]

@@ -1,0 +1,67 @@
+"""What all stateful operators have, and how their rows lie on the wire.
+
+Columns of an input are numbered as in its runs, the hash not counted.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from spillway.model import GroupSet, Window
+from spillway.plan.expression import ColumnRef
+
+TAG_COLUMN = "t"
+HASH_WIRE_COLUMN = "h"
+
+
+@dataclass(frozen=True, slots=True)
+class WireInput:
+    """How the rows of one input lie in the shuffled batches: the wire column of each state column."""
+
+    name: str
+    columns: tuple[str, ...]
+    slots: tuple[str, ...]
+
+
+class Operator(Protocol):
+    """What all stateful operators have."""
+
+    @property
+    def inputs(self) -> tuple[WireInput, ...]: ...
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def result_schema(self) -> pa.Schema: ...
+
+    @property
+    def windows(self) -> tuple[Window, ...]: ...
+
+    @property
+    def lineage(self) -> tuple[tuple[int, ColumnRef], ...]:
+        """Operators upstream, and the column with the group that a row came through."""
+
+    @property
+    def waiting_time(self) -> int | None:
+        """The column by whose time a row waits until the watermark has passed it; None: no row does."""
+
+    @property
+    def splittable(self) -> bool:
+        """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
+
+    def above(self, groups: GroupSet) -> GroupSet: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Where the results of a join go that is not the root of its tree."""
+
+    operator: int
+    """The parent in the tree, and which of its inputs this is."""
+    input: int
+    hashes: int
+    """How many of the first outputs make up the hash of a row there."""
+    keeps_group: bool = False
+    """A row has the same group there as here, whatever its key is."""
