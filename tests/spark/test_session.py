@@ -134,8 +134,7 @@ def test_spark_connect_in_the_environment_is_refused(monkeypatch: pytest.MonkeyP
 PROGRAM = """
 import json, os, sys, psutil
 from spillway.errors import SessionError
-from spillway.spark.session import adopt_session, build_session, stop_session
-from spillway.spark.session_executors import count_executors
+from spillway.spark.jvm import adopt_session, build_session, count_executors, stop_session
 
 def where(batches):
     import os, pyarrow, spillway
