@@ -47,6 +47,12 @@ def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"plans/{name}.txt", explain(plan, processors=3, groups=256))
 
 
+def test_fingerprints(golden: Callable[[str, str], None]) -> None:
+    """Checkpoints are known by them."""
+    found = {name: plan_view(View.sql(sql), CATALOG).fingerprint for name, sql in VIEWS.items()}
+    golden("plans/fingerprints.json", json.dumps(found, indent=1) + "\n")
+
+
 def test_json_with_types_from_spark(golden: Callable[[str, str], None]) -> None:
     plan = plan_view(View.sql(VIEWS["expression_key"]), CATALOG)
     report = explain_dict(

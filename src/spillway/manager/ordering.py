@@ -44,7 +44,7 @@ class OrderMaker:
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))
-            incoming = change.incoming.get(processor, ())
+            incoming = _staying(change.incoming.get(processor, ()), change.leaving)
             # A receiver frees what has left memory at the sender, but not what it is still to get.
             kept = ~union(run.live for run in incoming) if incoming else groups
             lasting = [_reduced(run, manifest) for run in mine if run.name not in expired]
@@ -93,6 +93,11 @@ class OrderMaker:
         if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
             return merges
         return (*superseded(runs, limits, merges), *merges)
+
+
+def _staying(runs: Sequence[Run], leaving: GroupSet) -> tuple[Run, ...]:
+    """What is to be loaded of the runs: not what leaves memory in the same epoch."""
+    return tuple(replace(run, live=run.live & ~leaving) for run in runs if run.live & ~leaving)
 
 
 def _reduced(run: Run, manifest: Manifest) -> Run:

@@ -1,5 +1,6 @@
 """Which orders processors get."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,6 +8,7 @@ import pyarrow as pa
 from spillway.manager.change import Change
 from spillway.manager.config import EngineConfig
 from spillway.manager.ordering import OrderMaker
+from spillway.manager.spill import Spill
 from spillway.state.join.operator import JoinOperator
 from spillway.state.log.manifest import Manifest
 from spillway.state.rows.expiry import Expiry
@@ -27,6 +29,13 @@ def test_a_receiver_frees_what_is_cleaned_up_while_it_is_loaded(tmp_path: Path) 
     expiry = Expiry((), None)
     first, second = maker.orders(manifest, change, expiry, None, free=0b0011, ending=False)
     assert (first.free, second.free) == (0b0011, 0b0001)
+    spilled = replace(change, spills=(Spill(0, 0b0010, 100, 0, "full"),))
+    first, second = maker.orders(manifest, spilled, expiry, None, free=0, ending=False)
+    assert (second.incoming, second.free) == ((), 0)
+    more = replace(spilled, incoming={1: (moving, replace(moving, name="s", live=0b110))})
+    first, second = maker.orders(manifest, more, expiry, None, free=0, ending=False)
+    assert [(run.name, run.live) for run in second.incoming] == [("s", 0b100)]
+    assert (first.free, second.free) == (0b0010, 0b0010)
     first, second = maker.orders(
         manifest, Change(placement=manifest.placement, processors=2), expiry, None, free=0b0011, ending=False
     )
