@@ -43,7 +43,7 @@ STEP_US = 10
 NAMES = ("ts", "id", "x", "k", "note")
 KEPT = 4
 """State does without the note."""
-Row = tuple[int, int, int | None, int | None, str]
+Row = tuple[int | None, int, int | None, int | None, str]
 FRAMES = [Frame("rows", n) for n in (0, 2, 5)] + [Frame("range", n) for n in (0, 12, 40)]
 SUMS = ("count", "sum", "min", "max", "stddev")
 NUMBERS, OTHERS = ("count", "sum", "avg", "min", "max", "stddev"), ("count", "min", "max")
@@ -142,8 +142,10 @@ def histories(draw: st.DrawFn) -> History:
     functions = ARGUMENTS[argument][2]
     frames = draw(st.sampled_from([FRAMES, FRAMES[:3], FRAMES[3:], FRAMES[4:5]]))
 
+    nulls = draw(st.sampled_from([0.0, 0.2, 0.7]))
+
     def row(id_: int, epoch: int) -> Row:
-        time = epoch * STEP_US + chance.randint(-back, 12)
+        time = None if chance.random() < nulls else epoch * STEP_US + chance.randint(-back, 12)
         number = None if chance.random() < 0.2 else chance.randint(-9, 99)
         return time, id_, number, chance.choice([*range(keys), None]), f"n{id_}"
 
@@ -183,7 +185,7 @@ def check(history: History, directory: Path) -> None:
     """After each batch, the rows that no later one can precede."""
     watermarks: list[int | None] = []
     latest: int | None = None
-    for rows in epochs:
+    for rows in ([row for row in epoch if row[0] is not None] for epoch in epochs):
         before = watermarks[-1] if watermarks else None
         in_time += [row for row in rows if before is None or row[0] >= before]
         latest = max([row[0] for row in rows] + ([] if latest is None else [latest]), default=None)
@@ -202,7 +204,9 @@ def check(history: History, directory: Path) -> None:
     player.play([wire(rows, history["collide"], kinds) if rows else None for rows in epochs], after)
     assert_same(player.sink.rows(), by_definition(history["statistics"], in_time, kinds))
     manifest = player.engine.manifest
-    assert manifest.counters.late_rows == sum(map(len, epochs)) - len(in_time)
+    timeless = sum(row[0] is None for rows in epochs for row in rows)
+    assert manifest.counters.null_time_rows == timeless
+    assert manifest.counters.late_rows == sum(map(len, epochs)) - len(in_time) - timeless
     assert manifest.pending_rows == 0
     assert not manifest.spilled_groups
 

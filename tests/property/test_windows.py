@@ -32,7 +32,7 @@ from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 MIX = np.uint64(0x9E3779B97F4A7C15)
 STEP_US = 10
 """How far event time moves from batch to batch."""
-Row = tuple[int, int, int, int]
+Row = tuple[int, int, int, int | None]
 """Input, id, key, event time."""
 
 
@@ -61,7 +61,8 @@ def operator(windows: tuple[Window, ...], groups: int, payloads: tuple[str | Non
 
 
 def wire(rows: list[Row], payloads: tuple[str | None, ...] = ()) -> pa.RecordBatch:
-    tags, ids, keys, times = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    *plain, times = zip(*rows, strict=True)
+    tags, ids, keys = (np.array(column, dtype=np.int64) for column in plain)
     hashes = (keys.astype(np.uint64) * MIX).view(np.int64)
     carried = {
         f"p{number}": column(kind, [row[1] if row[0] == number else None for row in rows])
@@ -69,7 +70,13 @@ def wire(rows: list[Row], payloads: tuple[str | None, ...] = ()) -> pa.RecordBat
         if kind is not None
     }
     return pa.RecordBatch.from_arrays(
-        [pa.array(tags.astype(np.int8)), pa.array(hashes), pa.array(ids), pa.array(times), *carried.values()],
+        [
+            pa.array(tags.astype(np.int8)),
+            pa.array(hashes),
+            pa.array(ids),
+            pa.array(times, pa.int64()),
+            *carried.values(),
+        ],
         names=["t", "h", "s0", "s1", *carried],
     )
 
@@ -105,11 +112,13 @@ def histories(draw: st.DrawFn) -> History:
     back = draw(st.sampled_from([4, 12, 25]))
     keys = draw(st.sampled_from([1, 2, 5]))
 
-    def epoch() -> list[tuple[int, int, int]]:
+    nulls = draw(st.sampled_from([0.0, 0.2, 0.7]))
+
+    def epoch() -> list[tuple[int, int, int | None]]:
+        """Input, key, and event time from the start of the epoch, of each row."""
         size = chance.choice([0, 5, 10, 16])
-        return [
-            (chance.randrange(inputs), chance.randrange(keys), chance.randint(-back, 12)) for _ in range(size)
-        ]
+        times = [None if chance.random() < nulls else chance.randint(-back, 12) for _ in range(size)]
+        return [(chance.randrange(inputs), chance.randrange(keys), time) for time in times]
 
     payload = st.one_of(st.none(), st.sampled_from(sorted(KINDS)))
     return {
@@ -142,18 +151,20 @@ def check(history: History, directory: Path) -> None:
     latest: list[int | None] = [None for _ in windows]
     watermarks: list[int | None] = []
     batches: list[pa.RecordBatch | None] = []
-    ids = late = 0
+    ids = late = timeless = 0
     for number, epoch in enumerate(history["epochs"]):
         rows: list[Row] = []
         for tag, key, offset in epoch:
-            rows.append((tag, ids, key, number * STEP_US + offset))
+            rows.append((tag, ids, key, None if offset is None else number * STEP_US + offset))
             ids += 1
         watermark = watermarks[-1] if watermarks else None
-        fresh = [row for row in rows if watermark is None or row[3] >= watermark]
-        late += len(rows) - len(fresh)
+        timed = [row for row in rows if row[3] is not None]
+        fresh = [row for row in timed if watermark is None or row[3] >= watermark]
+        timeless += len(rows) - len(timed)
+        late += len(timed) - len(fresh)
         in_time += fresh
         batches.append(wire(rows, payloads) if rows else None)
-        for tag, _, _, time in rows:
+        for tag, _, _, time in timed:
             known = latest[tag]
             latest[tag] = time if known is None else max(known, time)
         if all(time is not None for time in latest):
@@ -179,6 +190,7 @@ def check(history: History, directory: Path) -> None:
     )
     assert Counter(map(repr, player.sink.rows())) == carried
     assert player.engine.manifest.counters.late_rows == late
+    assert player.engine.manifest.counters.null_time_rows == timeless
 
 
 def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:

@@ -116,6 +116,81 @@ def test_a_later_file_that_does_not_fit_is_named(lab: "Lab", command: Command, c
     assert lab.results() == expected(rows(6), rows(10))
 
 
+TIMED_SCHEMA = "k long, ts timestamp, id long, n long"
+RANGE = "PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL 10 SECONDS PRECEDING AND CURRENT ROW"
+TIMED: dict[str, tuple[str, str]] = {
+    "event time of statistics": (f"SELECT id, count(*) OVER ({RANGE}) AS c FROM a", "ts"),
+    "order of statistics": (
+        "SELECT id, count(*) OVER (PARTITION BY k ORDER BY ts, n "
+        "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS c FROM a",
+        "n",
+    ),
+    "event time of a window": (
+        "SELECT a.id AS p, b.id AS q FROM a [RANGE 10 MINUTES] JOIN b [RANGE 2 MINUTES] ON a.k = b.k",
+        "ts",
+    ),
+    "event time of a window in a tree": (
+        "SELECT a.id AS p, b.id AS q FROM a [RANGE 10 MINUTES] JOIN b [RANGE 2 MINUTES] ON a.k = b.k "
+        "JOIN b c ON a.n = c.n",
+        "ts",
+    ),
+}
+
+
+def timed_rows(count: int, first: int = 0, missing: int = 0) -> pa.Table:
+    """Rows a second apart; the last of them have no event time."""
+    times = [n * 1_000_000 if n < first + count - missing else None for n in range(first, first + count)]
+    table = (
+        rows(count, first).select(["k", "id"]).append_column("ts", pa.array(times, pa.timestamp("us", "UTC")))
+    )
+    return table.append_column("n", table["id"])
+
+
+def timed_job(lab: "Lab", sql: str) -> Path:
+    sources = "".join(
+        f'[sources.{name}]\nformat = "parquet"\npath = "data/{name}"\nschema = "{TIMED_SCHEMA}"\n'
+        'event_time = "ts"\nlateness = "2 hours"\noptions = { maxFilesPerTrigger = "1" }\n'
+        for name in "ab"
+    )
+    file = lab.directory / "job.toml"
+    file.write_text(
+        f'[view]\nsql = "{sql}"\n{sources}[run]\ncheckpoint = "state"\ntier = "tier"\ngroups = 8\n'
+        '[sink]\nformat = "delta"\npath = "out"\n'
+    )
+    return file
+
+
+@pytest.mark.parametrize("case", TIMED)
+def test_a_later_file_without_a_column_of_time_is_named(lab: "Lab", command: Command, case: str) -> None:
+    """Its rows would have no place in time, and would give no results."""
+    sql, column = TIMED[case]
+    for name in "ab":
+        write(lab, name, 0, timed_rows(6))
+    names = [f"{name}_" if name == column else name for name in timed_rows(1).column_names]
+    odd = write(lab, "a", 1, timed_rows(6, 6).rename_columns(names))
+    code, output, error = command("run", timed_job(lab, sql), "--json")
+    assert (code, json.loads(output)["kind"]) == (1, "SourceError"), error
+    assert re.search(rf"\[sources\.a\] file .*{odd.name} has no column {column}, which", error), error
+    write(lab, "a", 1, timed_rows(6, 6))
+    code, output, error = command("run", timed_job(lab, sql), "--json")
+    assert code == 0, error
+    assert json.loads(output)["null_time_rows"] == 0
+
+
+@pytest.mark.parametrize("case", ["event time of statistics", "event time of a window in a tree"])
+def test_rows_without_an_event_time_are_counted(lab: "Lab", command: Command, case: str) -> None:
+    for name in "ab":
+        write(lab, name, 0, timed_rows(6, missing=2))
+    code, output, error = command("run", timed_job(lab, TIMED[case][0]), "--json")
+    assert code == 0, error
+    count = 2 if case == "event time of statistics" else 6  # b is an input twice
+    assert json.loads(output)["null_time_rows"] == count
+    assert f"{count} rows have no event time" in error
+    journal = [json.loads(line) for line in (lab.checkpoint / "journal.jsonl").read_text().splitlines()]
+    assert sum(entry["null_time_rows"] for entry in journal) == count
+    assert sum(lab.results().values()) == (4 if count == 2 else 6)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_what_may_be_missing(lab: "Lab", command: Command, kind: str) -> None:
     """With a schema, a nullable column that is no key; and any column that the view does not read."""

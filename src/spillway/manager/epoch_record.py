@@ -54,6 +54,7 @@ def epoch_record(
             spills=len(run.change.spills),
             relocations=len(run.change.step.switched),
             late_rows=sum(report.late_rows for report in reports),
+            null_time_rows=sum(report.null_time_rows for report in reports),
             expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
         ),
         placement=placement,

@@ -41,7 +41,8 @@ def test_state_keeps_what_later_rows_need_and_the_rest_waits_with_its_row() -> N
     columns = [column.expression for column in found.input.columns]
     assert columns == ["unix_micros(`ts`)", "`id`", "`price`", "`sym`", "`ts`"]
     assert (found.kept, found.time, found.order, found.lateness_us) == (3, 0, (1,), 5_000_000)
-    assert found.input.filter == "`price` > 0 AND NOT `ts` IS NULL"
+    assert found.input.filter == "`price` > 0"
+    assert found.input.times == ("`ts`", "`id`")
     assert found.input.keys == ("`sym`",)
     assert [output.name for output in found.outputs] == ["sym", "ts", "price", "a", "n"]
     assert found.outputs[3].value == ColumnRef(STATISTICS, 0)

@@ -25,7 +25,8 @@ def test_a_window_becomes_a_residual_predicate_over_event_times() -> None:
         "unix_micros(`ts`)",
         "timestampdiff(MICROSECOND, CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ), `at`)",
     ]
-    assert [one.filter for one in plan.inputs] == ["NOT `ts` IS NULL", "NOT `at` IS NULL"]
+    assert [one.filter for one in plan.inputs] == [None, None]
+    assert [one.times for one in plan.inputs] == [("`ts`",), ("`at`",)]
     assert plan.residual is not None
 
 

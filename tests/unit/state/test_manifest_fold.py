@@ -80,9 +80,9 @@ def test_every_field_of_a_manifest_survives_storage() -> None:
 
 
 def test_counters_are_added_one_by_one() -> None:
-    some, more = Counters(*range(1, 9)), Counters(*range(10, 90, 10))
-    assert some.plus(more) == Counters(11, 22, 33, 44, 55, 66, 77, 88)
-    assert some.plus(more).to_json() == [11, 22, 33, 44, 55, 66, 77, 88]
+    some, more = Counters(*range(1, 10)), Counters(*range(10, 100, 10))
+    assert some.plus(more) == Counters(11, 22, 33, 44, 55, 66, 77, 88, 99)
+    assert some.plus(more).to_json() == [11, 22, 33, 44, 55, 66, 77, 88, 99]
     assert after(replace(EMPTY, counters=some), counters=more).counters == some.plus(more)
 
 

@@ -31,6 +31,7 @@ def epoch_entry(
         "results": record.counters.results_runtime + record.counters.results_cleanup,
         "pending_rows": manifest.pending_rows,
         "late_rows": record.counters.late_rows,
+        "null_time_rows": record.counters.null_time_rows,
         "expired_rows": record.counters.expired_rows,
         "watermark": manifest.watermark,
         "runs": len(manifest.runs),

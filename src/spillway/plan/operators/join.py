@@ -40,6 +40,9 @@ class InputPlan:
     filter: str | None
     keys: tuple[str, ...]
     columns: tuple[StateColumn, ...]
+    times: tuple[str, ...] = ()
+    """What gives a row its place in time: its event time, and further columns of the order. Rows without an
+    event time count as `null_time_rows` and give no results."""
 
 
 @dataclass(frozen=True, slots=True)

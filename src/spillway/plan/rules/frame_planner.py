@@ -51,18 +51,19 @@ def plan_aggregate(view: View, select: exp.Select, catalog: Catalog) -> Aggregat
     overs = _shared([item for item in items if isinstance(item, _OverItem)], one)
     columns = StateColumns(scope)
     time = columns.add(0, microseconds(one)).column
-    order = tuple(_ordered(node, columns) for node in max((over.order for over in overs), key=len))
+    by = max((over.order for over in overs), key=len)
+    order = tuple(_ordered(node, columns) for node in by)
     statistics = tuple(_statistic(over, columns) for over in overs)
     kept = columns.sizes()[0]
     outputs = _outputs(items, Lowering(scope, columns))
-    present = exp.Not(this=exp.Is(this=event_time(one), expression=exp.Null()))
-    filters = [*(term.node for term in read_predicates(select, scope).filters), present]
+    filters = [term.node for term in read_predicates(select, scope).filters]
     input_ = InputPlan(
         name=one.alias,
         source=one.source,
-        filter=source_sql(conjunction(filters)),
+        filter=source_sql(conjunction(filters)) if filters else None,
         keys=tuple(source_sql(node) for node in overs[0].keys),
         columns=columns.of(0),
+        times=(source_sql(event_time(one)), *(source_sql(node) for node in by)),
     )
     column = one.event_time
     assert column is not None

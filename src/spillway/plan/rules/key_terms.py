@@ -10,10 +10,9 @@ from spillway.plan.operators import common_key_type
 from spillway.plan.sql import Equality, Scope, Term, conjunction, label, source_sql
 
 
-def input_filter(index: int, terms: Sequence[Term], present: Sequence[exp.Expr]) -> str | None:
+def input_filter(index: int, terms: Sequence[Term]) -> str | None:
     """The conjunction of what must hold on one input alone, in the order in which it was written."""
     own = [term.node for term in terms if term.input == index]
-    own += [exp.Not(this=exp.Is(this=column, expression=exp.Null())) for column in present]
     return source_sql(conjunction(own)) if own else None
 
 

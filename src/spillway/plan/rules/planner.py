@@ -80,11 +80,10 @@ def plan_join(
         InputPlan(
             name=one.alias,
             source=one.source,
-            filter=input_filter(
-                index, (*predicates.filters, *key.filters), [event_time(one)] if windows else []
-            ),
+            filter=input_filter(index, (*predicates.filters, *key.filters)),
             keys=tuple(source_sql(part.terms[index]) for part in key.parts),
             columns=columns.of(index),
+            times=(source_sql(event_time(one)),) if windows else (),
         )
         for index, one in enumerate(scope.inputs)
     )

@@ -61,9 +61,10 @@ def plan_tree(
         InputPlan(
             name=one.alias,
             source=one.source,
-            filter=input_filter(index, filters, [event_time(one)] if windows else []),
+            filter=input_filter(index, filters),
             keys=tuple(source_sql(graph.classes[number].terms[index]) for number in key_classes[index]),
             columns=columns.of(index),
+            times=(source_sql(event_time(one)),) if windows else (),
         )
         for index, one in enumerate(scope.inputs)
     )

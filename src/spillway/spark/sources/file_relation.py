@@ -78,12 +78,12 @@ def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaOb
 def _relation(
     leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: SourceLike
 ) -> FileRelation:
-    """Where columns are renamed nobody knows which of them are keys: then all are required."""
+    """Keys and times are required. Where columns are renamed nobody knows which they are: then all are."""
     source = leaf.dataSource()
     schema = StructType.fromJson(json.loads(leaf.schema().json())) if renamed else frame.schema
     names = frozenset(field.name.lower() for field in schema.fields)
     columns = (column.expression for column in one.columns)
-    keys = names if renamed else names & _names(one.keys)
+    keys = names if renamed else names & _names([*one.keys, *one.times])
     needed = keys if renamed else names & _names([*one.keys, *columns, one.filter or "true"])
     return FileRelation(
         name=one.source,

@@ -192,6 +192,7 @@ class Query:
             "spills": counters.spills,
             "relocations": counters.relocations,
             "late_rows": counters.late_rows,
+            "null_time_rows": counters.null_time_rows,
             "malformed_rows": self._malformed_rows,
             "expired_rows": counters.expired_rows,
             "pending_rows": self._engine.manifest.pending_rows,

@@ -201,6 +201,7 @@ class TreeOperator:
             restored=masks("restored"),
             latest=self._latest(reports),
             late_rows=sum(report.late_rows for report in reports),
+            null_time_rows=sum(report.null_time_rows for report in reports),
             expired_rows=counts("expired_rows"),
             expired_bytes=counts("expired_bytes"),
             lineage=lineage(reports) | self._outputs(root),

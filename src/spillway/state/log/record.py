@@ -21,6 +21,7 @@ class Counters:
     relocations: int = 0
     late_rows: int = 0
     expired_rows: int = 0
+    null_time_rows: int = 0
 
     def plus(self, other: "Counters") -> "Counters":
         return Counters(
@@ -32,6 +33,7 @@ class Counters:
             self.relocations + other.relocations,
             self.late_rows + other.late_rows,
             self.expired_rows + other.expired_rows,
+            self.null_time_rows + other.null_time_rows,
         )
 
     def to_json(self) -> list[int]:
@@ -44,6 +46,7 @@ class Counters:
             self.relocations,
             self.late_rows,
             self.expired_rows,
+            self.null_time_rows,
         ]
 
 

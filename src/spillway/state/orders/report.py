@@ -43,6 +43,8 @@ class Report:
     latest: tuple[int | None, ...] = ()
     """The youngest event time that arrived, per input; nothing in views without windows."""
     late_rows: int = 0
+    null_time_rows: int = 0
+    """Rows that have no event time, in views that go by it: they give no results."""
     expired_rows: dict[int, int] = field(default_factory=dict)
     expired_bytes: dict[int, int] = field(default_factory=dict)
     lineage: dict[int, tuple[int, int, int]] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Report:
                 "restored": to_hex(self.restored),
                 "latest": self.latest,
                 "late_rows": self.late_rows,
+                "null_time_rows": self.null_time_rows,
                 "expired_rows": self.expired_rows,
                 "expired_bytes": self.expired_bytes,
                 "lineage": self.lineage,

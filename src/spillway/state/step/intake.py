@@ -98,6 +98,7 @@ class Intake:
         """What an earlier round left of the batch that it cut."""
         self.input_rows = 0
         self.late_rows = 0
+        self.null_time_rows = 0
         self.latest: list[int | None] = [None for _ in operator.windows]
 
     def round(self) -> Deltas | None:
@@ -200,12 +201,16 @@ class Intake:
         return pieces
 
     def _in_time(self, number: int, rows: Int64Array, batch: pa.RecordBatch) -> Int64Array:
-        """The rows that are not late; also notes the youngest of them."""
+        """The rows that have an event time and are not late; also notes the youngest of them."""
         column = self._operator.windows[number].column
         slot = batch.column(self._operator.inputs[number].slots[column])
-        times = slot.take(
-            pa.array(rows)
-        ).to_numpy()  # other inputs may have null there: as a whole, not exact
+        own = slot.take(pa.array(rows))  # other inputs may have null there
+        if own.null_count:
+            self.null_time_rows += own.null_count
+            rows, own = rows[own.is_valid().to_numpy(zero_copy_only=False)], own.drop_null()
+            if not len(rows):
+                return rows
+        times = own.to_numpy()
         latest, known = int(times.max()), self.latest[number]
         self.latest[number] = latest if known is None else max(known, latest)
         if self._watermark is None:

@@ -139,6 +139,7 @@ class Attempt(Generic[OperatorT]):
             group_bytes=nonzero(self.group_bytes.astype(np.int64)),
             latest=tuple(intake.latest),
             late_rows=intake.late_rows,
+            null_time_rows=intake.null_time_rows,
             expired_rows=nonzero(self.expired_rows),
             expired_bytes=nonzero(self.expired_bytes.astype(np.int64)),
         )

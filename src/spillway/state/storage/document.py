@@ -11,7 +11,7 @@ from spillway.errors import CheckpointError, StateError
 from spillway.state.storage.checksum import crc32
 from spillway.state.storage.storage import Storage
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 def encode_document(body: dict[str, Any]) -> bytes:
