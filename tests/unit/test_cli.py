@@ -39,6 +39,18 @@ def test_explain_needs_no_spark_when_the_job_has_schemas(
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "key", "one"),
+    [(("bench", "list"), "benchmarks", "tree"), (("figure", "list"), "figures", "7.13")],
+)
+def test_experiments_are_listed(call: Call, words: tuple[str, ...], key: str, one: str) -> None:
+    code, output, _ = call(*words)
+    assert code == 0 and one in output
+    code, output, _ = call(*words, "--json")
+    listed = {entry["name"]: entry for entry in json.loads(output)[key]}
+    assert code == 0 and listed[one]["seed"] and listed[one]["section"] and listed[one]["expected"]
+
+
 @pytest.mark.parametrize("command", ["run", "explain"])
 def test_an_error_is_one_line_and_an_exit_code(tmp_path: Path, call: Call, command: str) -> None:
     missing = tmp_path / "nowhere.toml"

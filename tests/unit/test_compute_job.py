@@ -7,7 +7,7 @@ import pytest
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import JobError
 from spillway.job.compute import is_compute_job, read_compute_job
-from spillway.spark.compute.cost_file import read_costs, write_costs
+from spillway.job.cost_file import read_costs, write_costs
 
 SOURCES = '[sources.a]\nformat = "parquet"\npath = "a"\n[sources.b]\nformat = "parquet"\npath = "b"\n'
 VIEW = '[view]\nsql = "SELECT a.k FROM a JOIN b ON a.k = b.k"\n'

@@ -3,15 +3,32 @@
 A command imports its benchmark when it is run: others need neither Spark nor a database's client.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spillway.cli.output import print_json, say
+from spillway.cli.output import print_json, say, show_table
 from spillway.errors import JobError
 
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
+
+
+@bench.command("list")
+def list_(
+    json: Annotated[bool, typer.Option("--json", help="Print them as one JSON object.")] = False,
+) -> None:
+    """What can be measured, where the question comes from, and what is expected."""
+    from spillway.lab.bench import BENCHMARKS
+
+    if json:
+        print_json({"benchmarks": [asdict(one) for one in BENCHMARKS.values()]})
+    else:
+        show_table(
+            ("benchmark", "compares", "seed", "section", "expected"),
+            [(one.name, one.compares, one.seed, one.section, one.expected) for one in BENCHMARKS.values()],
+        )
 
 
 @bench.command()

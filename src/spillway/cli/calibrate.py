@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.job import SPARK_DEFAULTS
-from spillway.spark.compute import write_costs
+from spillway.job import SPARK_DEFAULTS, write_costs
 
 
 def calibrate(

@@ -10,8 +10,7 @@ from spillway.cli.output import print_json, say
 from spillway.cli.segment_bars import SegmentBars
 from spillway.compute import draw_text
 from spillway.errors import ComputeError
-from spillway.job import SPARK_DEFAULTS, ComputeJob, read_compute_job
-from spillway.spark.compute import read_costs
+from spillway.job import SPARK_DEFAULTS, ComputeJob, read_compute_job, read_costs
 
 if TYPE_CHECKING:
     from spillway.spark.compute import Computation, Listener

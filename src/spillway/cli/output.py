@@ -6,12 +6,13 @@ With `--json`, standard output carries nothing but one JSON object, errors inclu
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.status import Status
+from rich.table import Table
 
 _PLAIN_GAP_SECONDS = 5.0
 
@@ -25,6 +26,16 @@ def say(text: str) -> None:
     """A line for people, beside the result."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table for people; long cells are folded, nothing is cut off."""
+    table = Table(*heads, box=None, pad_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
 
 
 class ProgressLine:

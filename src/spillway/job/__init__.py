@@ -13,6 +13,7 @@ from spillway.job.compute import (
     is_compute_job,
     read_compute_job,
 )
+from spillway.job.cost_file import cache_directory, read_costs, write_costs
 from spillway.job.job import Job, read_job
 from spillway.job.maintain import read_maintain_job
 from spillway.job.run import RunConfig
@@ -28,9 +29,12 @@ __all__ = [
     "RunConfig",
     "SinkSpec",
     "SourceSpec",
+    "cache_directory",
     "check_sink",
     "is_compute_job",
     "read_compute_job",
+    "read_costs",
     "read_job",
     "read_maintain_job",
+    "write_costs",
 ]

@@ -7,18 +7,30 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import JobError, StateError
-from spillway.lab.paper.catalogue import find_experiment
+from spillway.lab.paper.catalogue import EXPERIMENTS, find_experiment
 from spillway.lab.paper.comparison import compare, lines
+from spillway.lab.paper.compute import COMPUTE_FIGURES
 from spillway.lab.paper.drawing import draw_figure
 from spillway.lab.paper.experiment import LEAST, MOST, PARTITIONS, ROW_SECONDS, Variant
+from spillway.lab.paper.maintain import MAINTAIN_FIGURES
 from spillway.lab.paper.outcome import Outcome, outcome
+from spillway.lab.paper.registry import FIGURES
+from spillway.lab.paper.reproduction import Reproduction, reproduce
+from spillway.lab.paper.tree import TREE_EXPERIMENTS
 from spillway.manager.budget import Budget
 from spillway.manager.journal.epoch import Epoch, ProcessorPart, SpillEvent
 from spillway.workload.row_slices import count_results
 
+KNOWN = {*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS, *MAINTAIN_FIGURES}
 NAMES = ("6.3", "6.4", "6.5", "6.6")
 LESS = Variant(LEAST, "least-productive", 0.3)
 MORE = Variant(MOST, "most-productive", 0.3)
+
+
+def test_every_figure_is_registered_with_its_section_and_what_it_says() -> None:
+    assert set(FIGURES) == KNOWN
+    assert all(one.section and one.shows and one.expected and one.seed for one in FIGURES.values())
+    assert all(name.startswith(("table", one.section.split(".")[0] + ".")) for name, one in FIGURES.items())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,8 +55,10 @@ def test_state_is_several_times_its_memory(name: str, quick: bool) -> None:
     assert count_results(chosen.workload(), chosen.rows) > 1_000_000
 
 
-def test_an_unknown_figure_is_refused() -> None:
+def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 3\.7, .*, 6\.3, 6\.4"):
+        reproduce(Reproduction("7.1", tmp_path, None, False, print))
+    with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 6\.3, 6\.4"):
         find_experiment("7.1")
 
 

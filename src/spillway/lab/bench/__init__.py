@@ -10,11 +10,13 @@ from spillway.lab.bench.join import bench_join
 from spillway.lab.bench.maintain import bench_maintain
 from spillway.lab.bench.maintain_data import postgres_servers
 from spillway.lab.bench.maintain_tables import bench_tables
+from spillway.lab.bench.registry import BENCHMARKS
 from spillway.lab.bench.relocation import SETTINGS, bench_relocation
 from spillway.lab.bench.spill import bench_spill
 from spillway.lab.bench.tpch import DEFAULT_QUERIES, bench_tpch
 
 __all__ = [
+    "BENCHMARKS",
     "DEFAULT_QUERIES",
     "ENGINES",
     "RELATIONS",

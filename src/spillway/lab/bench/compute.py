@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from spillway.errors import JobError
-from spillway.job import SPARK_DEFAULTS
+from spillway.job import SPARK_DEFAULTS, read_costs
 from spillway.lab.bench.compute_claims import claims
 from spillway.lab.bench.compute_metrics import CHOSEN, ENGINES, QueryRuns, compute_figures
-from spillway.spark.compute import read_costs
 from spillway.workload import RESULT_ROWS, ROWS, generate_query
 
 RELATIONS = (8, 12, 16, 24, 32)

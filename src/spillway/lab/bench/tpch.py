@@ -7,8 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from spillway.errors import JobError
-from spillway.job import SPARK_DEFAULTS
-from spillway.spark.compute import read_costs
+from spillway.job import SPARK_DEFAULTS, read_costs
 from spillway.workload import tables_of
 
 if TYPE_CHECKING:

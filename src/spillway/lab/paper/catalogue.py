@@ -3,20 +3,15 @@
 from dataclasses import replace
 
 from spillway.errors import JobError
-from spillway.lab.paper.compute import COMPUTE_FIGURES
 from spillway.lab.paper.experiment import Experiment
-from spillway.lab.paper.maintain import MAINTAIN_FIGURES
 from spillway.lab.paper.placement import RELOCATION_EXPERIMENTS, SPILL_EXPERIMENTS
-from spillway.lab.paper.tree import TREE_EXPERIMENTS
 
 EXPERIMENTS = {one.name: one for one in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
-FIGURES = (*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS, *MAINTAIN_FIGURES)
-"""The names of all figures: of join trees to compute, of runs (here), of trees, and of view maintenance."""
 
 
 def find_experiment(name: str, *, quick: bool = False) -> Experiment:
     if name not in EXPERIMENTS:
-        raise JobError(f"there is no figure {name}; known are {', '.join(FIGURES)}")
+        raise JobError(f"there is no figure {name}; known are {', '.join(EXPERIMENTS)}")
     return _shortened(EXPERIMENTS[name]) if quick else EXPERIMENTS[name]
 
 

@@ -5,7 +5,6 @@ Start with `computation`; `execution`, `columnar_run` and `own_plan` are the thr
 
 from spillway.spark.compute.calibrate import measure_costs
 from spillway.spark.compute.computation import Computation, table_bytes_peak
-from spillway.spark.compute.cost_file import read_costs, write_costs
 from spillway.spark.compute.execution import Execution, Listener, SegmentEvent, SegmentOutcome
 from spillway.spark.compute.segment_sql import quoted
 
@@ -17,7 +16,5 @@ __all__ = [
     "SegmentOutcome",
     "measure_costs",
     "quoted",
-    "read_costs",
     "table_bytes_peak",
-    "write_costs",
 ]

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spillway.compute import ComputeView, KeySketch, RelationStatistics
-from spillway.job import SourceSpec
-from spillway.spark.compute.cost_file import default_path
+from spillway.job import SourceSpec, cache_directory
 
 _FORMAT = 3
 _LEAST_FACTOR, _MOST_FACTOR = 0.5, 100.0
@@ -67,7 +66,7 @@ class StatisticsCache:
         _store(self._file("json"), lambda file: file.write_text(text, encoding="utf-8"))
 
     def _file(self, kind: str) -> Path:
-        return default_path().parent / "statistics" / f"{self._name}.{kind}"
+        return cache_directory() / "statistics" / f"{self._name}.{kind}"
 
 
 def _digest(

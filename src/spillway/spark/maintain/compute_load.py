@@ -19,10 +19,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spillway.job import SinkSpec, SourceSpec
+from spillway.job import SinkSpec, SourceSpec, read_costs
 from spillway.maintain import WEIGHT, ViewDefinition, consolidate, wide
 from spillway.model import View
-from spillway.spark.compute import Computation, read_costs
+from spillway.spark.compute import Computation
 
 
 class ComputeLoad:

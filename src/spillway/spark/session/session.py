@@ -21,14 +21,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import SourceError, ViewError
-from spillway.job import ComputeConfig, Job, RunConfig, SinkSpec, SourceSpec, read_job
+from spillway.job import ComputeConfig, Job, RunConfig, SinkSpec, SourceSpec, read_costs, read_job
 from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
 from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
-from spillway.spark.compute import Computation, read_costs
+from spillway.spark.compute import Computation
 from spillway.spark.jvm import adopt_session, build_session, count_executors, stop_session
 from spillway.spark.sinks import Sink, SinkCommitter, open_sink, parquet_schema
 from spillway.spark.sources import (

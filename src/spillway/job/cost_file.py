@@ -10,14 +10,14 @@ from spillway.errors import JobError
 FILE_NAME = "unit_costs.json"
 
 
-def default_path() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "spillway" / FILE_NAME
+def cache_directory() -> Path:
+    """Where Spillway keeps what it can do without."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "spillway"
 
 
 def read_costs(path: Path | None = None) -> UnitCosts:
     """The stored costs; Spillway's own where nothing was calibrated."""
-    file = path or default_path()
+    file = path or cache_directory() / FILE_NAME
     try:
         return UnitCosts.from_json(json.loads(file.read_text(encoding="utf-8")), str(file))
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def read_costs(path: Path | None = None) -> UnitCosts:
 
 
 def write_costs(costs: UnitCosts, path: Path | None = None) -> Path:
-    file = path or default_path()
+    file = path or cache_directory() / FILE_NAME
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_name(f".{file.name}.{os.getpid()}")
