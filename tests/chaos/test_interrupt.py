@@ -4,6 +4,7 @@ Exit codes: 130 after SIGINT and 143 after SIGTERM, unless all results are there
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -113,3 +114,110 @@ def test_a_computation_that_is_interrupted_writes_nothing(
     assert "Traceback" not in error
     assert not (tmp_path / "out").exists()
     assert list(tmp_path.glob(".out.unfinished-*")) == []
+
+
+def run_job(directory: Path) -> Path:
+    """A view that waits for more input for ever."""
+    for name in "ab":
+        (directory / name).mkdir()
+        pq.write_table(pa.table({"k": np.arange(50), "id": np.arange(50)}), directory / name / "0.parquet")
+    file = directory / "job.toml"
+    file.write_text(
+        '[view]\nsql = "SELECT a.id AS p, b.id AS q FROM a JOIN b ON a.k = b.k"\n'
+        + "".join(
+            f'[sources.{name}]\nformat = "parquet"\npath = "{name}"\nschema = "k long, id long"\n'
+            for name in "ab"
+        )
+        + '[run]\ncheckpoint = "state"\nuntil = "forever"\n[sink]\nformat = "parquet"\npath = "out"\n'
+    )
+    return file
+
+
+class Started:
+    """A command in a process of its own, with the temporary files of its Spark below the job's directory."""
+
+    def __init__(self, command: str, job: Path) -> None:
+        self.directory = job.parent
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "spillway", command, str(job), "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"SPARK_LOCAL_DIRS": str(self.directory / "local")},
+        )
+
+    def wait_until(self, at: str) -> None:
+        deadline = time.monotonic() + 120
+        while not self._has_reached(at):
+            assert self.process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def _has_reached(self, at: str) -> bool:
+        journal = self.directory / "state" / "journal.jsonl"
+        match at:
+            case "import":
+                return "pyarrow" in Path(f"/proc/{self.process.pid}/maps").read_text()
+            case "launch":
+                return bool(psutil.Process(self.process.pid).children())
+            case "session":
+                return any(self.directory.glob("local/blockmgr-*"))
+            case _:
+                return journal.exists() and bool(journal.read_text())
+
+    def ended_by(self, *numbers: signal.Signals) -> list[str]:
+        """What a command wrote to standard error that said in one line, and in JSON, which signal it was."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        output, error = self.process.communicate(timeout=60)
+        lines = error.splitlines()
+        assert self.process.returncode in [128 + number for number in numbers], error
+        assert "Traceback" not in error
+        number = signal.Signals(self.process.returncode - 128)
+        told = json.loads(output.splitlines()[-1])
+        assert (told["interrupted"], told["complete"]) == (number.name, False)
+        assert told["error"] == lines[-1]
+        deadline = time.monotonic() + 20
+        while any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        return lines
+
+
+@pytest.mark.parametrize(
+    ("at", "wait_seconds", "number"),
+    [
+        ("import", 0.0, signal.SIGINT),
+        ("launch", 0.0, signal.SIGINT),
+        ("session", 0.5, signal.SIGTERM),
+        ("session", 1.5, signal.SIGINT),
+    ],
+)
+def test_a_command_that_starts_is_ended_at_any_moment(
+    tmp_path: Path, at: str, wait_seconds: float, number: signal.Signals
+) -> None:
+    started = Started("run", run_job(tmp_path))
+    started.wait_until(at)
+    time.sleep(wait_seconds)
+    started.process.send_signal(number)
+    started.ended_by(number)
+
+
+def test_a_second_signal_ends_a_run_at_once(tmp_path: Path) -> None:
+    started = Started("run", run_job(tmp_path))
+    started.wait_until("first epoch")
+    for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+        started.process.send_signal(number)  # both are there before either is handled, in any order
+    lines = started.ended_by(signal.SIGINT, signal.SIGTERM)
+    assert lines[-2].startswith("stopping after the current epoch")
+
+
+def test_a_run_that_is_complete_when_it_is_stopped_was_not_interrupted(tmp_path: Path) -> None:
+    started = Started("run", run_job(tmp_path))
+    started.wait_until("first epoch")
+    started.process.send_signal(signal.SIGTERM)
+    output, error = started.process.communicate(timeout=60)
+    assert started.process.returncode == 0, error
+    told = json.loads(output.splitlines()[-1])
+    assert (told["interrupted"], told["complete"], told["missing"]) == (None, True, [])
+    assert "stopped by SIGTERM; all results of the input that was read are there" in error
+    assert "again" not in error

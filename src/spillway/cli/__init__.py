@@ -1,5 +1,5 @@
 """The command line: one command per file, all with `--json`."""
 
-from spillway.cli.app import main
+from spillway.cli.program import main
 
 __all__ = ["main"]

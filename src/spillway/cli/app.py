@@ -11,7 +11,7 @@ from spillway.cli.compute import compute
 from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.figure import figure
-from spillway.cli.interruptible import InterruptError, ended_by_signals, exit_code_of
+from spillway.cli.interruptible import supervise
 from spillway.cli.maintain import maintain
 from spillway.cli.output import print_json, say
 from spillway.cli.report import report
@@ -38,18 +38,18 @@ app.command()(maintain)
 app.add_typer(bench, name="bench")
 
 
-def main() -> None:
+def command() -> None:
+    """Run the command line; an error is one line and an exit code."""
     try:
-        with ended_by_signals():
-            app()
-    except InterruptError as interrupt:
-        say(str(interrupt))
-        if "--json" in sys.argv:
-            print_json({"error": str(interrupt), "interrupted": interrupt.name, "complete": False})
-        sys.exit(exit_code_of(interrupt.name))
+        app()
     except SpillwayError as error:
         message = " ".join(str(error).split())
         say(f"error: {message}")
         if "--json" in sys.argv:
             print_json({"error": message, "kind": type(error).__name__})
         sys.exit(FAILED)
+
+
+def main() -> None:
+    """The command line inside a process that goes on afterwards."""
+    sys.exit(supervise(command))

@@ -1,21 +1,35 @@
-"""Signals that end a command: what they raise, how a run is asked to stop, and the exit code.
+"""Signals that end a command: how a command is asked to stop, how it is ended, and the exit code.
 
-Exit codes are those that shells use: 130 for SIGINT, 143 for SIGTERM. A command that was interrupted but
-finished its work all the same exits with 0: that code always means that nothing is missing.
+A command works in a thread of its own; the main thread only waits for its end or for a signal. So a signal
+never breaks into a call to the JVM, and PySpark, which replaces the handler of SIGINT if it is started in the
+main thread, leaves ours alone. A command that can stop in an orderly way says so by `interruptible`. Any
+other, and one that is told twice, is ended: the processes that it started are killed, from which no result on
+disk suffers, and its thread gets a moment to remove what it left.
+
+Exit codes are those that shells use: 130 for SIGINT, 143 for SIGTERM.
+Known limit: a thread that does not end within `GRACE_SECONDS` is abandoned with its temporary files.
 """
 
+import ctypes
+import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from types import FrameType
 
-from spillway.cli.output import say
+from spillway.cli.output import clear_line, print_json, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SIGNAL_EXIT = 128
 """Added to the number of a signal, the exit code of a command that it ended."""
+GRACE_SECONDS = 5.0
+ENDED = 0
+"""What is read instead of the number of a signal when the command has ended."""
 AT_ONCE = "nothing that was not committed yet is in the result; run the command again to go on"
 
 
@@ -25,6 +39,10 @@ class InterruptError(BaseException):
     def __init__(self, number: int, message: str = AT_ONCE) -> None:
         self.name = signal.Signals(number).name
         super().__init__(f"interrupted by {self.name}: {message}")
+
+
+class _EndedError(BaseException):
+    """Raised in the command's thread to unwind it."""
 
 
 @dataclass(slots=True)
@@ -38,50 +56,151 @@ class Asked:
         return None if self.number is None else signal.Signals(self.number).name
 
 
+@dataclass(frozen=True, slots=True)
+class _Orderly:
+    """How a command is asked to stop."""
+
+    ask: Callable[[], None]
+    message: str
+    asked: Asked
+
+
+class _Command:
+    """One command in its thread, which writes a byte to `ended` when it has done its `work`."""
+
+    def __init__(self, work: Callable[[], object], ended: int) -> None:
+        self._ended = ended
+        self.error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._orderly: _Orderly | None = None
+        self._work = work
+        self.thread = threading.Thread(
+            target=copy_context().run, args=(self._run,), name="command", daemon=True
+        )
+
+    def _run(self) -> None:
+        _CURRENT.set(self)
+        try:
+            self._work()
+        except BaseException as error:
+            self.error = error
+        finally:
+            os.write(self._ended, bytes([ENDED]))
+
+    def stops_by(self, orderly: _Orderly | None) -> None:
+        with self._lock:
+            self._orderly = orderly
+
+    def stop(self, number: int) -> bool:
+        """Ask the command to stop; False if it cannot be asked, or was asked before."""
+        with self._lock:
+            orderly = self._orderly
+            if orderly is None or orderly.asked.number is not None:
+                return False
+            orderly.asked.number = number
+        say(orderly.message)
+        orderly.ask()
+        return True
+
+    def end(self) -> None:
+        """Unwind the thread. Its calls to processes that are killed fail, so it waits for nothing."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        ended = ctypes.py_object(_EndedError)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread.ident or 0), ended)
+        while self.thread.is_alive() and time.monotonic() < deadline:
+            _kill_children()
+            self.thread.join(0.1)
+        _kill_children()
+
+
+_CURRENT: ContextVar[_Command] = ContextVar("command")
+
+
 def exit_code_of(name: str) -> int:
     """The exit code of a command that the signal of this name ended."""
     return SIGNAL_EXIT + signal.Signals[name]
 
 
-@contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """While it lasts, a signal raises `InterruptError`; so does the interrupt of a Spark session."""
+def supervise(work: Callable[[], object], *, last: bool = False) -> int:
+    """Do a command's `work` in a thread and return its exit code; from now on signals end it as said above.
 
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise InterruptError(number)
-
+    If it is the `last` thing of this process, later signals are ignored, else handled as before.
+    """
+    # A signal may reach any thread; its number is written to a pipe, from which the main thread reads.
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    command = _Command(work, writing)
+    before = {number: signal.signal(number, _wake) for number in SIGNALS}
+    woken_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
-        with _handled(end):
-            yield
-    except KeyboardInterrupt:  # a Spark session has its own handler of SIGINT, which raises this
-        raise InterruptError(signal.SIGINT) from None
+        command.thread.start()
+        while (number := os.read(reading, 1)[0]) != ENDED:
+            if number in SIGNALS and not command.stop(number):
+                return _end_at_once(command, InterruptError(number))
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, signal.SIG_IGN if last else handler)
+        signal.set_wakeup_fd(woken_before)
+        os.close(reading)
+        os.close(writing)
+    if isinstance(command.error, InterruptError):
+        return _tell(command.error)
+    if isinstance(command.error, SystemExit):
+        code = command.error.code
+        return code if isinstance(code, int) else int(code is not None)
+    if command.error is not None:
+        raise command.error
+    return 0
 
 
 @contextmanager
 def interruptible(ask: Callable[[], None], message: str) -> Iterator[Asked]:
     """While it lasts, the first signal says `message` and calls `ask`; a second one ends the command."""
     asked = Asked()
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        if asked.number is not None:
-            raise InterruptError(number)
-        asked.number = number
-        say(message)
-        ask()
-
-    with _handled(stop):
+    command = _CURRENT.get(None)
+    if command is None:  # not a command, but its function called by other code, which has the signals
         yield asked
-
-
-@contextmanager
-def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Only the main thread can have handlers; in another one nothing changes."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
         return
-    previous = {number: signal.signal(number, handler) for number in SIGNALS}
+    command.stops_by(_Orderly(ask, message, asked))
     try:
-        yield
+        yield asked
     finally:
-        for number, before in previous.items():
-            signal.signal(number, before)
+        command.stops_by(None)
+
+
+def _wake(_number: int, _frame: FrameType | None) -> None:
+    """Python only writes the number of a signal that has a handler."""
+
+
+def _end_at_once(command: _Command, interrupt: InterruptError) -> int:
+    """End the command; what it and its libraries still say of broken connections is not shown."""
+    clear_line()
+    code = _tell(interrupt)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    command.end()
+    if command.thread.is_alive():
+        os._exit(code)
+    hurry = threading.Timer(GRACE_SECONDS, os._exit, (code,))  # threads of libraries may hang on exit
+    hurry.daemon = True
+    hurry.start()
+    return code
+
+
+def _tell(interrupt: InterruptError) -> int:
+    say(str(interrupt))
+    if "--json" in sys.argv:
+        print_json({"error": str(interrupt), "interrupted": interrupt.name, "complete": False})
+    return exit_code_of(interrupt.name)
+
+
+def _kill_children() -> None:
+    import psutil
+
+    this = psutil.Process()
+    own = this.children()
+    for child in [*this.children(recursive=True), *own]:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    psutil.wait_procs(own, timeout=1.0)

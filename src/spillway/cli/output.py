@@ -8,11 +8,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.status import Status
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.status import Status
 
 _PLAIN_GAP_SECONDS = 5.0
 
@@ -30,6 +29,9 @@ def say(text: str) -> None:
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table for people; long cells are folded, nothing is cut off."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(*heads, box=None, pad_edge=False)
     for column in table.columns:
         column.overflow = "fold"
@@ -38,10 +40,19 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
+def clear_line() -> None:
+    """Remove a progress line from the terminal and show the cursor, which it hides."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K\x1b[?25h")
+        sys.stderr.flush()
+
+
 class ProgressLine:
     """Shows how a run goes: one line that changes on a terminal, one every few seconds elsewhere."""
 
     def __init__(self) -> None:
+        from rich.console import Console
+
         console = Console(stderr=True)
         self._status: Status | None = console.status("starting Spark") if console.is_terminal else None
         self._started = time.monotonic()

@@ -36,7 +36,7 @@ def show(summary: dict[str, Any], job: Job, again: str, *, json: bool) -> None:
 
 def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
     """Leave the command if results are missing because of a signal; say what, and how to go on."""
-    if summary["interrupted"] is None or summary["complete"]:
+    if summary["interrupted"] is None:
         return
     say(
         f"interrupted by {summary['interrupted']}: the results are incomplete; missing: "
@@ -54,10 +54,13 @@ def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
         query = start(job, listener=line.epoch)
         if job.run.memory_bytes is not None and not query.budget_is_hard:
             say("note: no tmpfs with enough room on this host, so the memory budget is not hard")
-        message = "stopping after the current epoch; run the job again to go on from there"
-        with interruptible(query.request_stop, message) as asked:
+        with interruptible(query.request_stop, "stopping after the current epoch") as asked:
             query.awaitTermination()
-        return query.summary() | {"interrupted": asked.name}
+        summary = query.summary()
+        if asked.name is not None and summary["complete"]:
+            all_of = "the view" if job.run.until == "exhausted" or cleanup_only else "the input that was read"
+            say(f"stopped by {asked.name}; all results of {all_of} are there")
+        return summary | {"interrupted": None if summary["complete"] else asked.name}
 
 
 def describe(summary: dict[str, Any]) -> str:

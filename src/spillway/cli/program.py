@@ -1,0 +1,15 @@
+"""The program: signals are handled before the commands are imported, which takes most of a second."""
+
+import sys
+
+from spillway.cli.interruptible import supervise
+
+
+def main() -> None:
+    sys.exit(supervise(_command, last=True))
+
+
+def _command() -> None:
+    from spillway.cli.app import command
+
+    command()
