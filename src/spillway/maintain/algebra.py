@@ -58,6 +58,7 @@ class AlgebraBySize:
 
 def consolidate(table: pa.Table) -> pa.Table:
     """Equal rows as one with the sum of their weights; rows that cancel are gone."""
+    table = canonical_rows(table)  # an expression may have made a negative zero
     names = [name for name in table.column_names if name != WEIGHT]
     summed = table.group_by(names, use_threads=table.num_rows > THREADED_ROWS).aggregate([(WEIGHT, "sum")])
     summed = summed.rename_columns(
@@ -94,8 +95,19 @@ def fitting(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(kind)
 
 
+def canonical_rows(table: pa.Table) -> pa.Table:
+    """The same rows with one zero and one NaN: SQL takes -0.0 for 0.0 and all NaNs for one value.
+
+    Rows are canonical from where they enter (`ViewManager`), so all that comes later may go by their bits.
+    """
+    for place, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            table = table.set_column(place, field, canonical(table.column(place)))
+    return table
+
+
 def canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Keys as bits: databases take -0.0 for 0.0 and one NaN for another, Arrow does not."""
+    """Values whose bits are equal where SQL says that they are: -0.0 is 0.0, and a NaN is any other."""
     if not pa.types.is_floating(column.type):
         return column
     nan = pa.scalar(float("nan"), column.type)

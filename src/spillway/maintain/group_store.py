@@ -73,13 +73,19 @@ class GroupStore:
         """How many groups differ from the table `rows`; sums of floating-point numbers only by rounding."""
         self._read_types(rows)
         differs = [f"(g.{GROUP} IS NULL) <> (w.{GROUP} IS NULL)", "g.row_count IS DISTINCT FROM w.row_count"]
+        sizes = []
         for name, kind in self._state():
-            if kind == "DOUBLE":
-                differs.append(f"abs(g.{name} - w.{name}) > 1e-9 * greatest(1, abs(w.{name}))")
-            else:
-                differs.append(f"g.{name} IS DISTINCT FROM w.{name}")
+            differ = f"g.{name} IS DISTINCT FROM w.{name}"
+            if kind == "DOUBLE" and name.startswith("s"):
+                place = self._aggregation.columns[int(name[1:])].place
+                sizes.append(f"sum(abs(o{place} * _count)) AS size_of_{name}")
+                # The order of summing shows in the last digits, by the size of what is summed.
+                near = f"abs(g.{name} - w.{name}) <= 1e-9 * greatest(1, w.size_of_{name})"
+                differ += f" AND NOT (isfinite(g.{name}) AND isfinite(w.{name}) AND {near})"
+            differs.append(f"({differ})")
+        counted = self._counted(rows, "_count", "true", sizes)
         ((number,),) = self._connection.execute(
-            f"SELECT count(*) FROM group_rows g FULL JOIN ({self._counted(rows, '_count', 'true')}) w "
+            f"SELECT count(*) FROM group_rows g FULL JOIN ({counted}) w "
             f"USING ({GROUP}) WHERE {' OR '.join(differs)}"
         ).fetchall()
         return int(number)

@@ -1,8 +1,8 @@
 """The view over complete sources: the initial load, full recomputation, and what `verify` compares with.
 
 Every table's rows carry weights, so a table at an earlier vector is its rows now minus the changes since.
-DuckDB orders the joins and sums equal rows; but it takes -0.0 for 0.0, so rows with floating-point numbers
-are summed by their bits.
+DuckDB orders the joins and sums equal rows; rows with floating-point numbers are summed by the executor's
+algebra, which makes zeros and NaNs canonical.
 """
 
 from __future__ import annotations

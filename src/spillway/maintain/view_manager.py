@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spillway.errors import SpillwayError
-from spillway.maintain.algebra import Algebra
+from spillway.maintain.algebra import Algebra, canonical_rows
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
@@ -271,7 +271,7 @@ class ViewManager:
             report.query_seconds += seconds
             keys = sum(one.keys.num_rows for one in key_sets)
             report.costs.append((node, keys, max(len(one.columns) for one in key_sets), seconds))
-            return answer
+            return Answer(tuple(map(canonical_rows, answer.rows)), canonical_rows(answer.later))
 
         return ask
 
@@ -316,7 +316,7 @@ class ViewManager:
         """The deltas of all inputs, in their order."""
         deltas: dict[int, pa.Table] = {}
         for name, nodes in self._by_server().items():
-            deltas.update(zip(nodes, cuts[name].deltas, strict=True))
+            deltas.update(zip(nodes, map(canonical_rows, cuts[name].deltas), strict=True))
         return [deltas[node] for node in range(len(self._homes))]
 
     def _reader(self, server: str) -> str:

@@ -29,7 +29,8 @@ from spillway.maintain.group_store import GROUP, GroupStore
 
 COUNT = "_count"
 _DIGEST = "row_digest"
-FORMAT = 2
+FORMAT = 3
+"""3: one zero and one NaN. 2: positions with incarnations."""
 
 
 @dataclass(frozen=True, slots=True)

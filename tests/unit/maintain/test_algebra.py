@@ -61,11 +61,12 @@ def test_joins_are_nested_loops(kind: str, width: int, data: st.DataObject) -> N
 @given(
     st.lists(st.tuples(st.sampled_from([None, 0.0, -0.0, NAN, 1.0]), st.none() | st.integers(0, 1), WEIGHTS))
 )
-def test_equal_rows_are_summed_and_keep_their_bits(rows: list[tuple[Any, ...]]) -> None:
+def test_equal_rows_are_summed_with_one_zero(rows: list[tuple[Any, ...]]) -> None:
     found = consolidate(table(("a", "b", "weight"), rows, (pa.float64(), pa.int64(), pa.int64())))
     expected: Counter[str] = Counter()
     for *values, weight in rows:
-        expected[str(values)] += weight
+        zeroed = [0.0 if str(value) == "-0.0" else value for value in values]
+        expected[str(zeroed)] += weight
     assert bag(found) == Counter({text: weight for text, weight in expected.items() if weight})
     assert found.num_rows == len(bag(found))
 

@@ -85,10 +85,7 @@ class DuckDbCapture:
 
     def look(self) -> int:
         """Append to the log what has changed since the last look; the number of the last one with changes."""
-        names = [quoted(name) for name, _ in self.columns()]
-        # DuckDB takes -0.0 for 0.0, but they are not the same value.
-        signs = [f"signbit({quoted(name)})" for name, kind in self.columns() if kind in ("DOUBLE", "FLOAT")]
-        listed, keys = ", ".join(names), ", ".join([*names, *signs])
+        listed, keys = self._listed_and_keys()
         number = self._number() + 1
         self._connection.execute(
             f"INSERT INTO {self.log} SELECT {number}, sum(spillway_weight)::BIGINT, {listed} FROM "
@@ -111,9 +108,7 @@ class DuckDbCapture:
         ).fetchall()
         if logged <= 2 * rows + _SLACK_ROWS:
             return
-        names = [quoted(name) for name, _ in self.columns()]
-        signs = [f"signbit({quoted(name)})" for name, kind in self.columns() if kind in ("DOUBLE", "FLOAT")]
-        listed, keys = ", ".join(names), ", ".join([*names, *signs])
+        listed, keys = self._listed_and_keys()
         self._connection.execute(
             f"CREATE OR REPLACE TABLE {self.log} AS "
             f"SELECT 0::BIGINT AS spillway_number, sum(spillway_weight)::BIGINT AS spillway_weight, {listed} "
@@ -122,6 +117,15 @@ class DuckDbCapture:
             f"UNION ALL SELECT spillway_number, spillway_weight, {listed} FROM {self.log} "
             f"WHERE spillway_number > {number}"
         )
+
+    def _listed_and_keys(self) -> tuple[str, str]:
+        """The columns, and what rows are grouped by: under a collation texts that differ may be equal.
+
+        Zeros and NaNs of different bits are equal on purpose: a view has one of each (`algebra.canonical`).
+        """
+        names = [quoted(name) for name, _ in self.columns()]
+        texts = [f"encode({quoted(name)})" for name, kind in self.columns() if kind == "VARCHAR"]
+        return ", ".join(names), ", ".join([*names, *texts])
 
     def _number(self) -> int:
         ((number,),) = self._connection.execute(

@@ -85,7 +85,7 @@ def _view_sql(definition: ViewDefinition, weights: Sequence[str]) -> str:
 
 
 def _summed(path: Path, definition: ViewDefinition, types: Sequence[pa.DataType]) -> pa.Table:
-    """Joined rows in files as rows with counts; DuckDB takes -0.0 for 0.0, so floating point is Arrow's."""
+    """Joined rows in files as rows with counts; `consolidate` makes zeros and NaNs canonical."""
     names = [f"o{place}" for place in range(len(definition.outputs))]
     schema = pa.schema([*zip(names, types, strict=True), (WEIGHT, pa.int64())])
     joined = ds.dataset(path, format="parquet")

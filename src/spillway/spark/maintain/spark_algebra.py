@@ -47,7 +47,7 @@ class SparkAlgebra:
     def consolidate(self, table: pa.Table) -> pa.Table:
         """Equal rows as one with the sum of their weights; rows that cancel are gone.
 
-        Spark takes -0.0 for 0.0 when it groups, and a stored row must keep its bits: Arrow sums such tables.
+        Arrow sums tables with floating-point numbers: it makes zeros and NaNs canonical on the way.
         """
         if any(pa.types.is_floating(field.type) for field in table.schema):
             return consolidate(table)
