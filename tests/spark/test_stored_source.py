@@ -11,15 +11,17 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from spillway.errors import SourceError
+from spillway.errors import SinkError, SourceError
 from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import Computation
 from spillway.spark.compute.stored_source import open_stored_source
+from spillway.spark.compute.view_writer import ViewWriter
 
 AWKWARD = ("01", "2e1", "1", "1.0", "a=b/c", "x y%", "2020-01-01", "true", "NULL", "ü", None)
 
@@ -127,3 +129,76 @@ def test_unsigned_integers_of_duckdb(spark: SparkSession, tmp_path: Path) -> Non
     ]
     with pytest.raises(SourceError, match=r"table i of .* cannot be read"):
         open_stored_source(spark, SourceSpec("i", "duckdb", str(tmp_path / "u.db")))
+
+
+JOINED = "SELECT a.id AS x, b.id AS y FROM a JOIN b ON a.k = b.k"
+
+
+def parquet_files(directory: Path, *tables: pa.Table) -> None:
+    directory.mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(table, directory / f"{number:03}.parquet")
+
+
+@pytest.mark.parametrize("way", ["auto", "tree", "spark"])
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        ({"kk": [1, 2], "id": [7, 8]}, "001.parquet has no column k, which the view reads; it has kk, id"),
+        ({"k": [1, 2], "other": [7, 8]}, "001.parquet has no column id, which the view reads"),
+        ({"k": ["1", "2"], "id": [7, 8]}, "k string, expected bigint"),
+    ],
+)
+def test_a_file_that_lacks_a_column_is_refused(
+    spark: SparkSession, tmp_path: Path, way: str, later: dict[str, list[Any]], words: str
+) -> None:
+    first = pa.table({"k": [1, 2], "id": [1, 2]})
+    parquet_files(tmp_path / "a", first, pa.table(later))
+    parquet_files(tmp_path / "b", first)
+    specs = {name: SourceSpec(name, "parquet", str(tmp_path / name)) for name in "ab"}
+    with pytest.raises(SourceError) as caught:
+        Computation(spark, JOINED, specs, ComputeConfig(way=way))
+    assert words in str(caught.value)
+    assert "[sources.a]" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "lacks"),
+    [("k bigint, id bigint", "k"), ("k bigint, id bigint not null", "id"), ("k bigint, id bigint", None)],
+)
+def test_a_given_schema_allows_nulls_that_are_no_keys(
+    spark: SparkSession, tmp_path: Path, schema: str, lacks: str | None
+) -> None:
+    first = pa.table({"k": [1, 2], "id": [1, 2]})
+    parquet_files(tmp_path / "a", first, first.drop_columns([lacks or "id"]))
+    parquet_files(tmp_path / "b", first)
+    specs = {
+        "a": SourceSpec("a", "parquet", str(tmp_path / "a"), schema),
+        "b": SourceSpec("b", "parquet", str(tmp_path / "b")),
+    }
+    if lacks is not None:
+        with pytest.raises(SourceError, match=f"has no column {lacks}"):
+            Computation(spark, JOINED, specs)
+        return
+    Computation(spark, JOINED, specs).run(SinkSpec("parquet", str(tmp_path / "out")))
+    found = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert counted(found) == Counter({(1, 1): 1, (2, 2): 1, (None, 1): 1, (None, 2): 1})
+
+
+@pytest.mark.parametrize("place", ["file/out", "file/below/out"])
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_a_sink_that_cannot_be_written_is_refused_before_the_join(
+    spark: SparkSession, tmp_path: Path, kind: str, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    frame = spark.range(3)
+    computation = Computation(
+        spark, "SELECT a.id AS x FROM a JOIN b ON a.id = b.id", {"a": frame, "b": frame}
+    )
+    before = spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
+    with pytest.raises(SinkError, match="allow writing there, or give another path"):
+        computation.run(SinkSpec(kind, str(tmp_path / place)))
+    assert spark.sparkContext._jsc.sc().dagScheduler().nextJobId() == before
+    ViewWriter(SinkSpec(kind, str(tmp_path / "new" / "out")))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

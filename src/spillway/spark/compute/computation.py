@@ -43,7 +43,7 @@ from spillway.spark.compute.execution import Execution, Listener, SegmentOutcome
 from spillway.spark.compute.own_plan import OwnPlan
 from spillway.spark.compute.relation_statistics import Collected, collect, local_files
 from spillway.spark.compute.statistics_cache import StatisticsCache
-from spillway.spark.compute.stored_source import open_stored_source
+from spillway.spark.compute.stored_source import check_stored_files, open_stored_source
 from spillway.spark.compute.view_writer import ViewWriter
 from spillway.spark.sources import columns_of
 
@@ -93,6 +93,7 @@ class Computation:
         self.view = read_view(query, {name: columns_of(frame) for name, frame in opened.items()})
         self.sources = {one.source: opened[one.source] for one in self.view.relations}
         self._specs = {name: spec for name in self.sources if isinstance(spec := sources[name], SourceSpec)}
+        check_stored_files(spark, self.view, self.sources, self._specs)
         began = time.perf_counter()
         self._collect()
         self.statistics_seconds = time.perf_counter() - began

@@ -21,9 +21,11 @@ from spillway.errors import SourceError, ViewError
 from spillway.job import SourceSpec
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
-from spillway.spark.sources import text_options
+from spillway.spark.sources import ColumnCheck, stored_relation, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
+CHECKED = ("parquet", "orc")
+"""Formats whose files say themselves which columns they have."""
 
 
 def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
@@ -89,6 +91,25 @@ def _reason(error: PySparkException | Py4JError) -> str:
 def _line(error: object) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def check_stored_files(
+    spark: SparkSession, view: ComputeView, sources: Mapping[str, DataFrame], specs: Mapping[str, SourceSpec]
+) -> None:
+    """Refuse a file without a column that the view reads: Spark would take it for null without a word."""
+    checking = ColumnCheck(spark)
+    for name, spec in specs.items():
+        if spec.format.lower() not in CHECKED:
+            continue
+        keys, others = list[str](), list[str]()
+        for number, one in enumerate(view.relations):
+            if one.source == name:
+                joined = {column for key in view.keys for member, column in key.members if member == number}
+                for column in one.columns:
+                    (keys if column.name in joined else others).append(column.expression)
+                others.append(one.filter or "true")
+        relation = stored_relation(spec, sources[name].schema, keys, others)
+        checking.check_all(relation, sources[name].inputFiles(), is_inferred=spec.schema is None)
 
 
 def read_relations(view: ComputeView, sources: Mapping[str, DataFrame]) -> list[DataFrame]:

@@ -5,7 +5,9 @@ first, then one commit that names them. Nothing of an unfinished run is left. Kn
 paths; replacing a Parquet directory (`mode = "overwrite"`) leaves a moment in which it is not there.
 """
 
+import os
 import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -23,6 +25,7 @@ from spillway.errors import SinkError
 from spillway.job import SinkSpec
 from spillway.state.storage import NewDirectories, Storage
 
+PROBE_BYTES = 1 << 16
 QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
 """What a failed run wrote has to stay away for so long; at most so long is waited for that."""
 
@@ -69,6 +72,7 @@ class ViewWriter:
                 raise SinkError(
                     f"sink directory {path} holds something else than {self._format}; give another"
                 )
+        _check_writable(path if self._format == "delta" else path.parent, path)
 
     def _write_parquet(self, frame: DataFrame, path: Path) -> None:
         with _unfinished(path.parent, path.name) as made:
@@ -109,6 +113,24 @@ class ViewWriter:
                 raise SinkError(
                     f"cannot commit to Delta table {path}: {' '.join(str(error).split())}"
                 ) from error
+
+
+def _check_writable(directory: Path, sink: Path) -> None:
+    """Write a few bytes where the result will go, and remove them and what was created for them."""
+    created = NewDirectories(Storage(str(directory)))
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=directory, prefix=".spillway-probe-") as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        raise SinkError(
+            f"sink {sink} cannot be written: {directory}: {error.strerror}; make room or "
+            "allow writing there, or give another path"
+        ) from None
+    finally:
+        created.remove_empty()
 
 
 @contextmanager

@@ -5,10 +5,10 @@ Contract: what cannot work is refused before the first epoch. Start with `stream
 
 from spillway.spark.sources.batch_files import BatchFiles
 from spillway.spark.sources.columns import columns_of
-from spillway.spark.sources.file_relation import file_relations
+from spillway.spark.sources.file_relation import file_relations, stored_relation
 from spillway.spark.sources.input_rows import policy_settings
 from spillway.spark.sources.log_store import SPARK_DIRECTORY, log_address, require_log_store
-from spillway.spark.sources.source_check import SourceCheck
+from spillway.spark.sources.source_check import ColumnCheck, SourceCheck
 from spillway.spark.sources.streaming import FILE_FORMATS, SourceLike, open_source
 from spillway.spark.sources.text import check_mode, text_options
 from spillway.spark.sources.workload import FORMAT, WorkloadSource
@@ -18,6 +18,7 @@ __all__ = [
     "FORMAT",
     "SPARK_DIRECTORY",
     "BatchFiles",
+    "ColumnCheck",
     "SourceCheck",
     "SourceLike",
     "WorkloadSource",
@@ -28,5 +29,6 @@ __all__ = [
     "open_source",
     "policy_settings",
     "require_log_store",
+    "stored_relation",
     "text_options",
 ]

@@ -41,6 +41,22 @@ class FileRelation:
     """Its number in Spark's checkpoint, where a relation that occurs twice has one."""
 
 
+def stored_relation(
+    spec: SourceSpec, schema: StructType, keys: Sequence[str], expressions: Sequence[str]
+) -> FileRelation:
+    """Stored files of a source: the view joins on `keys` and reads `expressions` over its columns."""
+    names = frozenset(field.name.lower() for field in schema.fields)
+    needed, required = names & _names([*keys, *expressions]), names & _names(keys)
+    return FileRelation(
+        name=spec.name,
+        format=spec.format.lower(),
+        options=spec.options,
+        schema=schema,
+        needed=needed,
+        required=needed if spec.schema is None else needed & (required | _not_null(spec)),
+    )
+
+
 def file_relations(
     inputs: Sequence[InputPlan], frames: Mapping[str, DataFrame], given: Mapping[str, SourceLike]
 ) -> list[FileRelation]:

@@ -33,29 +33,23 @@ CORRUPT_RECORD = "columnNameOfCorruptRecord"
 _MALFORMED = "_spillway_malformed"
 
 
-class SourceCheck:
-    """Checks the batches of one query, one after the other."""
+class ColumnCheck:
+    """Refuses a file that lacks a column which every file must have, or has it with another type."""
 
-    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileRelation]) -> None:
+    def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._files = files
-        self._relations = [one for one in relations if _is_checked(one)]
         self._seen: dict[tuple[str, str], dict[str, str]] = {}
         """The columns that Spark finds in files with such a footer."""
 
-    def malformed_rows(self, batch_id: int) -> int:
-        """Refuse a file that does not fit; count the records that do not, where that is allowed."""
-        malformed = 0
-        for one in self._relations:
-            paths = self._files.of(batch_id, one.place, one.source)
-            if one.format in TEXT_FORMATS:
-                malformed += self._count_malformed(one, paths) if paths else 0
-                continue
-            for path in paths:
-                self._check(one, path)
-        return malformed
+    def check_all(self, one: FileRelation, paths: Sequence[str], *, is_inferred: bool) -> None:
+        """`is_inferred`: the schema is that of one of the files, and files that are alike have it too."""
+        footers = {_footer(one.format, path) for path in paths}
+        if is_inferred and None not in footers and len(footers) < 2:
+            return
+        for path in paths:
+            self.check(one, path)
 
-    def _check(self, one: FileRelation, path: str) -> None:
+    def check(self, one: FileRelation, path: str) -> None:
         stored = self._stored(one.format, path)
         if stored is None:
             return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
@@ -87,6 +81,28 @@ class SourceCheck:
         if footer is not None:
             self._seen[file_format, footer] = columns
         return columns
+
+
+class SourceCheck:
+    """Checks the batches of one query, one after the other."""
+
+    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileRelation]) -> None:
+        self._spark = spark
+        self._files = files
+        self._relations = [one for one in relations if _is_checked(one)]
+        self._columns = ColumnCheck(spark)
+
+    def malformed_rows(self, batch_id: int) -> int:
+        """Refuse a file that does not fit; count the records that do not, where that is allowed."""
+        malformed = 0
+        for one in self._relations:
+            paths = self._files.of(batch_id, one.place, one.source)
+            if one.format in TEXT_FORMATS:
+                malformed += self._count_malformed(one, paths) if paths else 0
+                continue
+            for path in paths:
+                self._columns.check(one, path)
+        return malformed
 
     def _count_malformed(self, one: FileRelation, paths: Sequence[str]) -> int:
         """Read the files once more, with the columns that the view reads, and count what does not fit."""
