@@ -199,3 +199,74 @@ def test_a_run_for_ever_ends_after_a_round_when_it_is_told(shop: Path) -> None:
     assert json.loads(output.splitlines()[-1])["interrupted"] == "SIGTERM"
     assert "stopping after the current round" in error
     assert len(result(shop)) == 2
+
+
+@pytest.mark.parametrize("more", [[], ["--forget"], ["--reload"]])
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        ("job.toml/sub/view.duckdb", "cannot be"),
+        ("/proc/none/view.duckdb", "cannot be created"),
+        ("other.sqlite", "is not a DuckDB file"),
+        ("shop.sqlite", "is the file of [servers.shop]"),
+        ("base.duckdb", "is the file of [servers.base]"),
+        ("own.duckdb", "tables of its own (result)"),
+    ],
+)
+def test_a_store_that_is_none_is_refused_in_one_line(
+    shop: Path, call: Call, store: str, words: str, more: list[str]
+) -> None:
+    with sqlite3.connect(shop / "other.sqlite") as other:
+        other.execute("CREATE TABLE t (x)")
+    other.close()
+    with duckdb.connect(str(shop / "own.duckdb")) as own:
+        own.execute("CREATE TABLE result AS SELECT 42 AS x")
+    before = sorted(shop.iterdir())
+    (shop / "job.toml").write_text(JOB.replace("view.duckdb", store))
+    code, _, error = call("maintain", shop / "job.toml", *more)
+    assert (code, error.count("\n"), words in error) == (1, 1, True), error
+    assert sorted(shop.iterdir()) == before
+    with duckdb.connect(str(shop / "own.duckdb")) as own:
+        assert own.execute("FROM result").fetchall() == [(42,)]
+
+
+def test_verify_says_which_changes_wait(shop: Path, call: Call) -> None:
+    call("maintain", shop / "job.toml")
+    with sqlite3.connect(shop / "shop.sqlite") as connection:
+        connection.execute("UPDATE orders SET n = 4 WHERE id = 3")
+    connection.close()
+    with duckdb.connect(str(shop / "base.duckdb")) as base:
+        base.execute("INSERT INTO prices VALUES ('cap', 1)")
+    summary = json.loads(call("maintain", shop / "job.toml", "--verify", "--json")[1])
+    assert (summary["verified"], summary["verified_round"]) == (True, 0)
+    assert summary["waiting_changes"] == {"orders": 2, "customers": 0, "prices": 1}
+    _, _, said = call("maintain", shop / "job.toml", "--verify")
+    assert "as of round 0" in said
+    assert "2 of orders, 1 of prices; run spillway maintain" in said
+    call("maintain", shop / "job.toml")
+    summary = json.loads(call("maintain", shop / "job.toml", "--verify", "--json")[1])
+    assert (summary["verified_round"], set(summary["waiting_changes"].values())) == (1, {0})
+
+
+@pytest.mark.parametrize("name", ["spillway_weight", "Spillway_Number"])
+@pytest.mark.parametrize("table", ["prices", "orders"])
+def test_a_column_with_a_name_of_ours_is_refused(shop: Path, call: Call, table: str, name: str) -> None:
+    sql = f"ALTER TABLE {table} ADD COLUMN {name} INTEGER"
+    if table == "prices":
+        with duckdb.connect(str(shop / "base.duckdb")) as base:
+            base.execute(sql)
+    else:
+        with sqlite3.connect(shop / "shop.sqlite") as connection:
+            connection.execute(sql)
+        connection.close()
+    code, _, error = call("maintain", shop / "job.toml")
+    assert (code, error.count("\n"), f"has a column {name}" in error) == (1, 1, True), error
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "compute"])
+def test_other_commands_name_the_one_for_this_job(shop: Path, call: Call, command: str) -> None:
+    code, _, error = call(command, shop / "job.toml")
+    assert (code, error.count("\n"), "use spillway maintain" in error) == (1, 1, True), error
+    (shop / "run.toml").write_text('[view]\nsql = "SELECT 1"\n[sources.a]\nformat = "parquet"\npath = "a"\n')
+    code, _, error = call("maintain", shop / "run.toml")
+    assert (code, "spillway run" in error) == (1, True), error

@@ -26,10 +26,12 @@ from spillway.maintain import (
 )
 from spillway.manager.journal import Journal
 
+VERIFY_HELP = "Recompute the view as of its last round and compare; tells how many later changes wait."
+
 
 def maintain(
     job: Annotated[Path, typer.Argument(help="The job file.")],
-    verify: Annotated[bool, typer.Option("--verify", help="Recompute the view and compare.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help=VERIFY_HELP)] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the plan for some updates per source, and run nothing.")
     ] = False,
@@ -52,7 +54,7 @@ def maintain(
     parsed = read_maintain_job(job)
     with ExitStack() as stack:
         if forget and not parsed.store.exists():
-            stack.callback(parsed.store.unlink, missing_ok=True)
+            stack.callback(_remove, parsed.store)
         how = "plan" if explain else "replace" if forget or reload else "maintain"
         maintenance = stack.enter_context(_opened(parsed, stack, how))
         if forget:
@@ -65,6 +67,11 @@ def maintain(
         else:
             maintenance.start(reload=reload)
             _run(maintenance, parsed, reload, json)
+
+
+def _remove(store: Path) -> None:
+    if store.exists():  # below a file there is nothing, and unlink would fail
+        store.unlink()
 
 
 def _opened(job: MaintainJob, stack: ExitStack, how: str) -> Maintenance:
@@ -138,15 +145,29 @@ def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool)
 
 def _verify(maintenance: Maintenance, json: bool) -> None:
     wrong = maintenance.manager.verify()
+    waiting = maintenance.manager.waiting_changes()
+    state = maintenance.store.state()
+    assert state is not None
     if json:
-        print_json({"verified": wrong == 0, "wrong_rows": wrong, "rows": maintenance.store.size()})
+        print_json(
+            {
+                "verified": wrong == 0,
+                "wrong_rows": wrong,
+                "rows": maintenance.store.size(),
+                "verified_round": state.round,
+                "waiting_changes": waiting,
+            }
+        )
     if wrong:
         raise StateError(
             f"the stored view differs from recomputation in {wrong} rows; "
             "run spillway maintain with --reload to load it again"
         )
     if not json:
-        say("the stored view equals recomputation")
+        say(f"the stored view equals recomputation as of round {state.round}")
+        if any(waiting.values()):
+            later = ", ".join(f"{count:,} of {name}" for name, count in waiting.items() if count)
+            say(f"changes that are not in it yet: {later}; run spillway maintain to apply them")
 
 
 def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: bool) -> None:

@@ -14,7 +14,7 @@ from spillway.compute.trees import ALGORITHMS, CHOSEN
 from spillway.errors import JobError
 from spillway.job.job import TABLES, read_spark, read_view
 from spillway.job.sources import SinkSpec, SourceSpec, read_sink, read_sources
-from spillway.job.table import known, read_job_file, subtable
+from spillway.job.table import known, read_job_file, refuse_maintain_job, subtable
 from spillway.model import View, parse_bytes
 
 SPARK_DEFAULTS = {
@@ -95,6 +95,7 @@ def read_compute_job(path: str | Path) -> ComputeJob:
 
 
 def parse_compute_job(document: Mapping[str, Any], base: Path) -> ComputeJob:
+    refuse_maintain_job(document)
     known(document, TABLES, "the job file")
     sink = read_sink(subtable(document, "sink", required=False), base)
     check_sink(sink)

@@ -12,7 +12,7 @@ from typing import Any
 from spillway.errors import JobError
 from spillway.job.run import RunConfig
 from spillway.job.sources import SinkSpec, SourceSpec, read_sink, read_sources
-from spillway.job.table import known, read_job_file, resolve, setting, subtable, text
+from spillway.job.table import known, read_job_file, refuse_maintain_job, resolve, setting, subtable, text
 from spillway.model import View, parse_bytes
 from spillway.plan.operators import JOIN_KINDS
 
@@ -60,6 +60,7 @@ def read_job(path: str | Path) -> Job:
 
 def parse_job(document: Mapping[str, Any], base: Path) -> Job:
     """The job in a parsed TOML document; `base` is what relative paths are relative to."""
+    refuse_maintain_job(document)
     known(document, TABLES, "the job file")
     return Job(
         view=read_view(subtable(document, "view"), base, tree=True),

@@ -22,6 +22,11 @@ def read_maintain_job(path: str | Path) -> MaintainJob:
 
 def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
     """The job in a parsed TOML document; `base` is what relative paths are relative to."""
+    if not {"servers", "maintain"} & set(document):
+        raise JobError(
+            "there is no [servers] and no [maintain] table: this is no job of spillway maintain; "
+            "try spillway run, or spillway compute"
+        )
     known(document, ("view", "servers", "sources", "maintain", "spark"), "the job file")
     servers = {name: _server(name, body, base) for name, body in subtable(document, "servers").items()}
     sources = {name: _source(name, body, servers) for name, body in subtable(document, "sources").items()}
@@ -32,11 +37,15 @@ def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
     interval = table.get("interval_seconds", 1.0)
     if isinstance(interval, bool) or not isinstance(interval, int | float) or interval < 0:
         raise JobError(f"[maintain] interval_seconds = {interval!r}: must be a number, not negative")
+    store = Path(resolve(text(table, "store", "[maintain]"), base))
+    for name, spec in servers.items():
+        if spec.kind in ("duckdb", "sqlite") and Path(spec.place).resolve() == store.resolve():
+            raise JobError(f"[maintain] store = {str(store)!r} is the file of [servers.{name}]; give another")
     return MaintainJob(
         view=read_view(subtable(document, "view"), base),
         servers=servers,
         sources=sources,
-        store=Path(resolve(text(table, "store", "[maintain]"), base)),
+        store=store,
         strategy=_choice(table, "strategy", (AUTO, *STRATEGIES, RECOMPUTE)),
         until=_choice(table, "until", UNTIL),
         interval_seconds=float(interval),

@@ -42,6 +42,14 @@ def subtable(document: Mapping[str, Any], name: str, *, required: bool = True) -
     return table
 
 
+def refuse_maintain_job(document: Mapping[str, Any]) -> None:
+    """A job that other commands cannot run."""
+    if "servers" in document or "maintain" in document:
+        raise JobError(
+            "this is the job of a maintained view; use spillway maintain (--explain shows its plan)"
+        )
+
+
 def known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in keys:

@@ -199,6 +199,16 @@ class ViewManager:
         rows, _ = self._joined(state.vectors)
         return compare(self._store.rows(), rows) + self._store.wrong_groups()
 
+    def waiting_changes(self) -> dict[str, int]:
+        """How many changes of each source came after the vectors of the stored view."""
+        state = self.open()
+        cuts = {
+            name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
+            for name, nodes in self._by_server().items()
+        }
+        counts = (delta.num_rows for delta in self._deltas(cuts))
+        return {one.source: count for one, count in zip(self._definition.inputs, counts, strict=True)}
+
     def samples(self) -> list[pa.Table]:
         """Some rows of every input, spread over it, in wide columns."""
         return self._known_load().samples

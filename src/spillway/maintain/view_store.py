@@ -29,6 +29,7 @@ from spillway.maintain.group_store import GROUP, GroupStore
 
 COUNT = "_count"
 _DIGEST = "row_digest"
+_STATE = ("format", "fingerprint", "reader", "round", "vectors")
 FORMAT = 3
 """3: one zero and one NaN. 2: positions with incarnations."""
 
@@ -58,11 +59,17 @@ class ViewStore:
         self.count_name = _free_name(COUNT, names)
         """The column of `result` that says how often a row occurs."""
         self._path = Path(path)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        _check_file(self._path)
         try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = duckdb.connect(str(path))
+        except OSError as error:
+            raise CheckpointError(
+                f"view store {path} cannot be created: {error.filename}: {error.strerror}; give another store"
+            ) from None
         except duckdb.Error as error:
             raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+        self._refuse_foreign()
         self._file = self._path.stat().st_ino
         self._connection.execute("SET TimeZone = 'UTC'")
         self._groups = None if aggregation is None else GroupStore(self._connection, aggregation)
@@ -80,6 +87,7 @@ class ViewStore:
         """Whether there is a store with the view of this fingerprint; nothing is changed."""
         if not Path(path).exists():
             return False
+        _check_file(Path(path))
         try:
             with duckdb.connect(str(path), read_only=True) as connection:
                 found = connection.execute("SELECT format, fingerprint FROM state WHERE vectors IS NOT NULL")
@@ -212,6 +220,19 @@ class ViewStore:
     def close(self) -> None:
         self._connection.close()
 
+    def _refuse_foreign(self) -> None:
+        """A file with tables of somebody else's is not ours to write to."""
+        found = self._connection.execute(
+            "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
+            "WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY 1"
+        ).fetchall()
+        if found and dict(found).get("state") != list(_STATE):
+            self.close()
+            raise CheckpointError(
+                f"view store {self._path} is a DuckDB file with tables of its own ({found[0][0]}); "
+                "give a store that does not exist yet"
+            )
+
     def _open(self, path: str, fingerprint: str, *, reload: bool) -> None:
         found = self._connection.execute("SELECT format, fingerprint, vectors FROM state").fetchall()
         if not found:
@@ -288,6 +309,21 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
     while name in names:
         name = f"_{name}"
     return name
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what DuckDB would open as something else."""
+    try:
+        if path.is_dir():
+            raise CheckpointError(f"view store {path} is a directory; give a file")
+        if not path.exists() or not path.stat().st_size:
+            return
+        with path.open("rb") as file:
+            start = file.read(12)
+    except OSError as error:
+        raise CheckpointError(f"view store {path} cannot be opened: {error.strerror}") from None
+    if start[8:12] != b"DUCK":
+        raise CheckpointError(f"view store {path} is not a DuckDB file; give a store that does not exist yet")
 
 
 def _first_line(error: Exception) -> str:

@@ -7,14 +7,29 @@ announced (`server.py` says why). All methods run in the caller's transaction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
+
+from spillway.errors import SourceError
 
 
 class Executes(Protocol):
     """A connection with question marks for parameters."""
 
     def execute(self, query: Any, parameters: Any = ..., /) -> Any: ...
+
+
+RESERVED = ("spillway_number", "spillway_weight", "spillway_at", "spillway_xid")
+"""Columns of change tables."""
+
+
+def refuse_reserved(table: str, names: Iterable[str]) -> None:
+    """`table` says the kind of source, the table and where it is."""
+    for name in names:
+        if name.lower() in RESERVED:
+            raise SourceError(
+                f"{table} has a column {name}, a name that Spillway uses itself; rename the column"
+            )
 
 
 class ChangeReaders:

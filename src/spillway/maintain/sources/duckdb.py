@@ -18,7 +18,7 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.change_tables import ChangeReaders
+from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
 from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture, quoted
 from spillway.maintain.sources.position import Position, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, Relation
@@ -65,7 +65,9 @@ class DuckDbServer:
         """The last look at each table of a file that nobody else can write to."""
 
     def columns(self, table: str) -> tuple[Column, ...]:
-        return tuple(Column(name, _type(kind)) for name, kind in self._capture(table).columns())
+        found = self._capture(table).columns()
+        refuse_reserved(f"DuckDB table {table} in {self._place}", (name for name, _ in found))
+        return tuple(Column(name, _type(kind)) for name, kind in found)
 
     def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
         self._reader = reader

@@ -21,7 +21,7 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.change_tables import ChangeReaders
+from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
 from spillway.maintain.sources.position import Position, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, Relation
 from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture, quoted
@@ -48,6 +48,7 @@ class SqliteServer:
         found = self._connection.execute("SELECT name, type FROM pragma_table_info(?)", [table]).fetchall()
         if not found:
             raise SourceError(f"SQLite file {self._path} has no table {table}; check table in the job file")
+        refuse_reserved(f"SQLite table {table} in {self._path}", (name for name, _ in found))
         return tuple(Column(name, _type(declared)) for name, declared in found)
 
     def install(self, tables: Sequence[str], reader: str, store: str = "") -> None:
