@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spillway import __version__
 from spillway.cli.output import ProgressLine
 from spillway.cli.run import describe
 
@@ -135,6 +136,10 @@ def test_a_summary_in_words() -> None:
         "results_runtime": 900,
         "results_cleanup": 100,
         "epochs": 3,
+        "run_input_rows": 12_000,
+        "run_results": 1_000,
+        "run_epochs": 3,
+        "complete": True,
         "seconds": 2.0,
         "resident_bytes_peak": [1_500_000, 0],
     }
@@ -142,3 +147,26 @@ def test_a_summary_in_words() -> None:
         "12,000 rows in, 1,000 results in 3 epochs and 2.0 s (6,000 rows/s); "
         "peak state memory per processor: 1.5, 0.0 MB"
     )
+    again = summary | {"input_rows": 20_000, "results_runtime": 1_900, "epochs": 5}
+    assert describe(again) == (
+        "12,000 rows in, 1,000 results in 3 epochs and 2.0 s (6,000 rows/s); "
+        "peak state memory per processor: 1.5, 0.0 MB; "
+        "total with earlier runs: 20,000 rows in, 2,000 results in 5 epochs"
+    )
+    none = {"run_input_rows": 0, "run_results": 0, "run_epochs": 0, "resident_bytes_peak": []}
+    assert describe(again | none) == (
+        "the job is complete; total of its runs: 20,000 rows in, 2,000 results in 5 epochs"
+    )
+
+
+def test_usage_errors_are_json_too(call: Call) -> None:
+    for words, told in ((["run"], "Missing argument 'job'"), (["run", "--nonsense"], "No such option")):
+        code, output, error = call(*words, "--json")
+        assert code == 2
+        answer = json.loads(output.splitlines()[-1])
+        assert answer["kind"] == "UsageError" and told in answer["error"]
+        assert answer["error"] in error
+
+
+def test_the_version_is_told(call: Call) -> None:
+    assert call("--version") == (0, f"spillway {__version__}\n", "")

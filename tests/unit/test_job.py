@@ -8,6 +8,7 @@ from spillway.errors import JobError
 from spillway.job.job import read_job
 from spillway.job.run import RunConfig
 from spillway.job.sources import SinkSpec, SourceSpec
+from spillway.job.table import require_known
 from spillway.model.byte_size import parse_bytes
 
 JOB = """
@@ -153,3 +154,9 @@ def test_sizes(text: str | int, size: int) -> None:
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(JobError, match="memory"):
         parse_bytes(text, "memory")
+
+
+def test_settings_given_in_python_are_checked_like_keys() -> None:
+    with pytest.raises(JobError, match=r"unknown key procesors in run\(\.\.\.\); did you mean processors\?"):
+        require_known({"procesors": 2}, RunConfig, "run(...)")
+    require_known({"processors": 2}, RunConfig, "run(...)")

@@ -1,9 +1,11 @@
 """The application: its commands, and the one place where errors become a line and an exit code."""
 
 import sys
+from typing import Annotated, Any
 
 import typer
 
+from spillway import __version__
 from spillway.cli.bench import bench
 from spillway.cli.calibrate import calibrate
 from spillway.cli.cleanup import cleanup
@@ -19,6 +21,8 @@ from spillway.cli.run import run
 from spillway.errors import SpillwayError
 
 FAILED = 1
+UsageError: type[Any] = typer.BadParameter.__mro__[1]
+"""Typer has a copy of click, and exports only the errors that commands raise themselves."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,6 +30,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Exact, incremental answers to integration views on Spark, inside a memory budget.",
 )
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"spillway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", is_eager=True, callback=_tell_version),
+    ] = False,
+) -> None:
+    pass
+
+
 app.command()(run)
 app.command()(explain)
 app.command()(demo)
@@ -41,13 +63,21 @@ app.add_typer(bench, name="bench")
 def command() -> None:
     """Run the command line; an error is one line and an exit code."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except UsageError as error:
+        error.show()
+        _answer(error.format_message(), "UsageError")
+        sys.exit(error.exit_code)
     except SpillwayError as error:
         message = " ".join(str(error).split())
         say(f"error: {message}")
-        if "--json" in sys.argv:
-            print_json({"error": message, "kind": type(error).__name__})
+        _answer(message, type(error).__name__)
         sys.exit(FAILED)
+
+
+def _answer(message: str, kind: str) -> None:
+    if "--json" in sys.argv:
+        print_json({"error": message, "kind": kind})
 
 
 def main() -> None:

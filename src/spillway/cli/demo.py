@@ -80,7 +80,7 @@ def _ask(out: Path) -> duckdb.DuckDBPyRelation:
 def _show(answer: duckdb.DuckDBPyRelation) -> None:
     table = Table(title="Well-reviewed stocks by upside to the analysts' targets")
     for name in answer.columns:
-        table.add_column(name, justify="left" if name == "symbol" else "right")
+        table.add_column(name.replace("_", " "), justify="left" if name == "symbol" else "right")
     for row in answer.fetchall():
         table.add_row(*(str(value) for value in row))
     Console().print(table)

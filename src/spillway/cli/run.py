@@ -64,11 +64,21 @@ def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
 
 
 def describe(summary: dict[str, Any]) -> str:
-    peak = ", ".join(f"{size / 1e6:.1f}" for size in summary["resident_bytes_peak"])
-    results = summary["results_runtime"] + summary["results_cleanup"]
-    rate = summary["input_rows"] / max(summary["seconds"], 1e-9)
-    return (
-        f"{summary['input_rows']:,} rows in, {results:,} results "
-        f"in {summary['epochs']} epochs and {summary['seconds']:.1f} s ({rate:,.0f} rows/s); "
-        f"peak state memory per processor: {peak} MB"
+    """What this run did, and the totals of the job where earlier runs did some of it."""
+    rows, results, epochs = summary["run_input_rows"], summary["run_results"], summary["run_epochs"]
+    total = (
+        f"{summary['input_rows']:,} rows in, {summary['results_runtime'] + summary['results_cleanup']:,} "
+        f"results in {summary['epochs']:,} epochs"
     )
+    if not epochs:
+        state = "the job is complete" if summary["complete"] else "no epoch was run"
+        return f"{state}; total of its runs: {total}"
+    rate = rows / max(summary["seconds"], 1e-9)
+    told = (
+        f"{rows:,} rows in, {results:,} results in {epochs:,} epochs and {summary['seconds']:.1f} s "
+        f"({rate:,.0f} rows/s)"
+    )
+    if summary["resident_bytes_peak"]:
+        peak = ", ".join(f"{size / 1e6:.1f}" for size in summary["resident_bytes_peak"])
+        told += f"; peak state memory per processor: {peak} MB"
+    return told if epochs == summary["epochs"] else f"{told}; total with earlier runs: {total}"

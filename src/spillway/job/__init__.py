@@ -18,6 +18,7 @@ from spillway.job.job import Job, read_job
 from spillway.job.maintain import read_maintain_job
 from spillway.job.run import RunConfig
 from spillway.job.sources import SinkSpec, SourceSpec
+from spillway.job.table import require_known
 
 __all__ = [
     "SPARK_DEFAULTS",
@@ -36,5 +37,6 @@ __all__ = [
     "read_costs",
     "read_job",
     "read_maintain_job",
+    "require_known",
     "write_costs",
 ]

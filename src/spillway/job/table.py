@@ -3,6 +3,7 @@
 import difflib
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,6 +57,11 @@ def known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
             close = difflib.get_close_matches(key, keys, 1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(keys)}"
             raise JobError(f"unknown key {key} in {where}; {hint}")
+
+
+def require_known(given: Mapping[str, Any], config: type[Any], where: str) -> None:
+    """Refuse settings that a config dataclass does not have, as keys of a table are refused."""
+    known(given, tuple(field.name for field in fields(config)), where)
 
 
 def text(table: Mapping[str, Any], key: str, where: str) -> str:

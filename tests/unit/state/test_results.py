@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from spillway.errors import SinkError
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.join.operator import JoinOperator
 from spillway.state.rows.group import group_starts
@@ -66,3 +68,11 @@ def test_results_that_are_only_counted_make_no_file() -> None:
 def test_without_results_there_is_no_file(tmp_path: Path) -> None:
     assert writer(str(tmp_path)).close() == ()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_sink_is_named_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "r.parquet").symlink_to("/dev/full")
+    made = writer(str(tmp_path))
+    with pytest.raises(SinkError, match=f"results of the sink to {tmp_path}/r.parquet: .*Errno 28"):
+        made.write_rows(group_starts(GROUPS)[np.array([1, 1, 3])], OPERATOR.outputs, columns)
+        made.close()

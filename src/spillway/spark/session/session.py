@@ -21,7 +21,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import SourceError, ViewError
-from spillway.job import ComputeConfig, Job, RunConfig, SinkSpec, SourceSpec, read_costs, read_job
+from spillway.job import (
+    ComputeConfig,
+    Job,
+    RunConfig,
+    SinkSpec,
+    SourceSpec,
+    read_costs,
+    read_job,
+    require_known,
+)
 from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
@@ -88,6 +97,7 @@ class Session:
 
         `function(DataFrame, sequence)` is called for each epoch when `sink` is "function".
         """
+        require_known(run, RunConfig, "run(...)")
         config = RunConfig(checkpoint=checkpoint, **run)
         spec = SinkSpec("function" if function else sink, path, options or {})
         query = view if isinstance(view, View) else View.sql(view)
@@ -115,6 +125,7 @@ class Session:
         **compute: Any,
     ) -> dict[str, Any]:
         """Compute a view over stored relations; `compute` takes the keys of a job's `[compute]` table."""
+        require_known(compute, ComputeConfig, "compute(...)")
         config = ComputeConfig(**compute)
         computation = Computation(self.spark, view, sources, config, units=read_costs())
         return computation.run(SinkSpec(sink, path, options or {}))

@@ -54,6 +54,7 @@ class Query:
         self.budget_is_hard = budget_is_hard
         self._clean_at_end = clean_at_end
         self._engine = engine
+        self._before = engine.manifest.counters
         self._epoch = epoch
         self._close = close
         self._listener = listener
@@ -180,8 +181,9 @@ class Query:
         return found
 
     def summary(self) -> dict[str, Any]:
-        """Totals of the query over all its restarts; time, memory and malformed rows are of this run."""
+        """Totals over all restarts; time, memory, malformed rows and `run_...` are of this run."""
         counters, missing = self._engine.manifest.counters, self.missing()
+        before = self._before
         elapsed = time.perf_counter() - self._started if self._seconds is None else self._seconds
         return {
             "query_id": self.id,
@@ -189,6 +191,9 @@ class Query:
             "results_runtime": counters.results_runtime,
             "results_cleanup": counters.results_cleanup,
             "epochs": counters.epochs,
+            "run_input_rows": counters.input_rows - before.input_rows,
+            "run_results": counters.results - before.results,
+            "run_epochs": counters.epochs - before.epochs,
             "spills": counters.spills,
             "relocations": counters.relocations,
             "late_rows": counters.late_rows,

@@ -6,13 +6,15 @@ group in memory until the file ends, so under a small budget another file is beg
 it builds whole pages in memory, so under a small budget these are small.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spillway.errors import SinkError, StateError
 from spillway.plan.expression import ColumnRef, Columns, Expression, evaluate
 from spillway.state.orders import NO_BOUND
 from spillway.state.rows import Int64Array, group_of
@@ -96,7 +98,8 @@ class ResultWriter:
             self._write(self._storage, pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def _write(self, storage: Storage, batch: pa.RecordBatch) -> None:
-        self._parquet(storage, batch).write_batch(batch)
+        with self._naming(storage):
+            self._parquet(storage, batch).write_batch(batch)
         self._sample()
         self._begun_rows += batch.num_rows
         self._begun_groups += 1
@@ -116,12 +119,25 @@ class ResultWriter:
         return tuple(self._written)
 
     def _finish(self) -> None:
-        if self._writer is None:
+        if self._writer is None or self._storage is None:
             return
-        self._writer.close()
-        self._written.append((self._file_name, self._begun_rows, self._file.tell()))
-        self._file.close()
+        with self._naming(self._storage):
+            self._writer.close()
+            size = self._file.tell()
+            self._file.close()
+        self._written.append((self._file_name, self._begun_rows, size))
         self._writer, self._begun_rows, self._begun_groups = None, 0, 0
+
+    @contextmanager
+    def _naming(self, storage: Storage) -> Iterator[None]:
+        """Whatever goes wrong with the file, a full disk above all, names it as one of the sink."""
+        try:
+            yield
+        except (OSError, pa.ArrowException, StateError) as error:
+            raise SinkError(
+                f"cannot write results of the sink to {storage.uri(self._file_name)}: "
+                f"{' '.join(str(error).split())}; make room or correct it, and run the job again"
+            ) from error
 
     @property
     def _file_name(self) -> str:
