@@ -23,8 +23,7 @@ from spillway.policy.placement import (
 )
 from spillway.state.graph import (
     Delivery,
-    StatefulOperator,
-    TreeOperator,
+    Graph,
     TreeStep,
     agreed,
     placement_of,
@@ -34,7 +33,6 @@ from spillway.state.graph import (
 )
 from spillway.state.log import Manifest
 from spillway.state.orders import Files, Orders, Report
-from spillway.state.rows import group_of
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Place
 from spillway.state.storage import Storage
 
@@ -43,7 +41,7 @@ from spillway.state.storage import Storage
 class LocalCluster:
     """Executes the epochs of one engine in this process."""
 
-    operator: StatefulOperator
+    graph: Graph
     batch: pa.RecordBatch | None = None
     """The input of the epoch, in wire format."""
     batch_rows: int | None = None
@@ -52,15 +50,16 @@ class LocalCluster:
     """So many steps of an attempt that is lost with its workers, before the one that counts."""
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        if isinstance(self.operator, TreeOperator):
-            for _ in zip(range(self.lost_steps), self._steps(self.operator, orders, {}), strict=False):
+        if not self.graph.is_one:
+            for _ in zip(range(self.lost_steps), self._steps(self.graph, orders, {}), strict=False):
                 pass
-            return self._tree(self.operator, orders)
+            return self._levels(self.graph, orders)
+        (operator,) = self.graph.operators
         for one in orders[: self.lost_steps]:
-            run_step(one, self.operator, _place(), self._batches(one))
-        return [run_step(one, self.operator, _place(), self._batches(one)) for one in orders]
+            run_step(one, operator, _place(), self._batches(one))
+        return [run_step(one, operator, _place(), self._batches(one)) for one in orders]
 
-    def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+    def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         told: dict[int, Delivery] = {}
         try:
             for _ in self._steps(tree, orders, told):
@@ -69,9 +68,7 @@ class LocalCluster:
         finally:
             remove_parcels(orders[0].state)
 
-    def _steps(
-        self, tree: TreeOperator, orders: Sequence[Orders], told: dict[int, Delivery]
-    ) -> Iterator[None]:
+    def _steps(self, tree: Graph, orders: Sequence[Orders], told: dict[int, Delivery]) -> Iterator[None]:
         """All steps of an epoch; `told` is what each processor knows at the end of a level."""
         placement = placement_of(orders)
         told.update({one.processor: Delivery() for one in orders})
@@ -90,12 +87,7 @@ class LocalCluster:
         if self.batch is None:
             return iter(())
         hashes = self.batch.column(HASH_WIRE_COLUMN).to_numpy()
-        if isinstance(self.operator, TreeOperator):
-            joins = np.array([join for join, _ in self.operator.tags])
-            first = joins[self.batch.column(TAG_COLUMN).to_numpy()] * self.operator.join_groups
-            groups = first + group_of(hashes, self.operator.join_groups)
-        else:
-            groups = group_of(hashes, self.operator.groups)
+        groups = self.graph.group_numbers(self.batch.column(TAG_COLUMN).to_numpy(), hashes)
         mine = np.flatnonzero([orders.groups >> int(group) & 1 for group in groups])
         size = self.batch_rows or max(1, len(mine))
         return (self.batch.take(pa.array(mine[at : at + size])) for at in range(0, len(mine), size))

@@ -29,7 +29,7 @@ from spillway.manager.ordering import OrderMaker
 from spillway.model.groups import group_set, members, placed_on
 from spillway.spark.sinks.sink import SinkCommitter
 from spillway.spark.sources.log_store import SPARK_DIRECTORY
-from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.log.manifest import Manifest
 from spillway.state.log.manifest_log import ManifestLog
 from spillway.state.orders.orders import Orders
@@ -73,8 +73,8 @@ def watch_orders(doom: Doom) -> None:
 
     def orders(self: Any, manifest: Manifest, change: Change, *rest: Any, **named: Any) -> list[Orders]:
         made = make(self, manifest, change, *rest, **named)
-        tree = self.operator if isinstance(self.operator, TreeOperator) else None
-        levels = set() if tree is None else {tree.levels[join] for join in tree.joins_of(made[0].cleaned)}
+        graph: Graph = self.graph
+        levels = set() if graph.is_one else {graph.levels[one] for one in graph.operators_of(made[0].cleaned)}
         doom.see(manifest, made[0], change, levels)
         return made
 

@@ -38,7 +38,7 @@ from spillway.spark.sinks.factory import open_sink
 from spillway.spark.sinks.sink import SinkCommitter
 from spillway.spark.stream.query import Query
 from spillway.state.graph.binding import bind_tree
-from spillway.state.graph.kinds import StatefulOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import Limits
 from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
@@ -70,7 +70,7 @@ class Join:
 
     def __init__(self) -> None:
         columns = (("id", "p"), ("id",), ("id",))
-        self.operator: StatefulOperator = JoinOperator(
+        join = JoinOperator(
             inputs=tuple(
                 WireInput(name, of, ("s0", "s1")[: len(of)]) for name, of in zip("abc", columns, strict=True)
             ),
@@ -80,6 +80,7 @@ class Join:
             groups=GROUPS,
             result_schema=pa.schema([*((f"{name}_id", pa.int64()) for name in "abc"), ("p", pa.string())]),
         )
+        self.graph = Graph.of_one(join)
 
     def wire(self, sources: Sources) -> pa.RecordBatch:
         parts = [(hashed(sources[name]["k"]), {"s0": sources[name]["id"]}) for name in "abc"]
@@ -98,7 +99,7 @@ class Tree:
         exact = [True] * len(plan.joins)
         self.symbols = [leaf_symbols(plan, exact, leaf) for leaf in range(len(plan.inputs))]
         slots = [tuple(f"s{leaf}_{n}" for n in range(len(of))) for leaf, of in enumerate(self.symbols)]
-        self.operator: StatefulOperator = bind_tree(plan, exact, self._type, slots, GROUPS)
+        self.graph = bind_tree(plan, exact, self._type, slots, GROUPS)
 
     def wire(self, sources: Sources) -> pa.RecordBatch:
         parts = []
@@ -170,12 +171,12 @@ def live(life: dict[str, Any]) -> None:
         **life["run"],
     )
     sink = open_sink(life["sink"], str(root / "out"), checkpoint_dir=str(root / "state"))
-    schema = view.operator.joins[-1].result_schema if "tree" in life else view.operator.result_schema
+    schema = view.graph.operators[-1].result_schema if "tree" in life else view.graph.result_schema
     sink.prepare("q", schema)
     with Journal(root / "state" / FILE_NAME) as journal:
         storage = Storage(str(root / "state"))
-        engine = Engine(config, view.operator, "q", storage, SinkCommitter(sink, "q"), journal)
-        epoch: Any = LocalCluster(view.operator)  # has what the query needs of a Spark epoch, as `Files` has
+        engine = Engine(config, view.graph, "q", storage, SinkCommitter(sink, "q"), journal)
+        epoch: Any = LocalCluster(view.graph)  # has what the query needs of a Spark epoch, as `Files` has
         writer: Any = partial(Files, root / "streams", view.wire)
         query = Query("q", engine, writer, epoch, sink.close, budget_is_hard=True, clean_at_end=True)
         query.awaitTermination()

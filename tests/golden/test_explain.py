@@ -7,7 +7,7 @@ import pytest
 
 from spillway.model.schema import Column, parse_ddl
 from spillway.model.view import View
-from spillway.plan.explain.join import explain, explain_dict
+from spillway.plan.explain.explanation import explain, explain_dict
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.plan.rules.planner import plan_view
 

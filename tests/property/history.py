@@ -27,8 +27,7 @@ from spillway.manager.journal.file import Journal
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.groups import all_groups, members, union
 from spillway.policy.turns import TURNS
-from spillway.state.graph.graph import TreeOperator
-from spillway.state.graph.kinds import StatefulOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.log.manifest import Manifest
 from spillway.state.memory.tier import MemoryTier
 from spillway.state.orders.orders import Limits, Orders
@@ -107,7 +106,7 @@ class WatchedCluster(LocalCluster):
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         groups = Counter(group for one in orders for group in members(one.groups))
-        assert groups == Counter(range(self.operator.groups))
+        assert groups == Counter(range(self.graph.groups))
         for one in orders:
             assert not any(run.live & ~one.groups for run in one.runs)
             assert not any(run.live & one.groups for run in one.incoming)
@@ -115,7 +114,7 @@ class WatchedCluster(LocalCluster):
         reports = LocalCluster.__call__(self, orders)
         for one in orders:
             allowed = one.groups | union(run.live for run in one.incoming)
-            tier = MemoryTier(one.tier, self.operator.groups)
+            tier = MemoryTier(one.tier, self.graph.groups)
             assert not any(tier._open(path).contained & ~allowed for path in tier._images())
         return reports
 
@@ -123,7 +122,7 @@ class WatchedCluster(LocalCluster):
 class Player:
     """Puts engines on one checkpoint through a history, one after the other."""
 
-    def __init__(self, history: History, operator: StatefulOperator, directory: Path, results: int) -> None:
+    def __init__(self, history: History, operator: Graph, directory: Path, results: int) -> None:
         """`results` are expected in all: with very many, an epoch may produce more than the history says."""
         self.history = history
         self.operator = operator
@@ -135,7 +134,7 @@ class Player:
         self._spills = None if history["spills"] is None else ScriptedSpills(list(history["spills"]))
         self._swaps = None
         if history["swaps"] is not None:
-            splittable = operator.waiting_time is None
+            splittable = not operator.waits
             self._swaps = ScriptedSwaps(list(history["swaps"]), splittable=splittable)
         self._lost = list(history["lost"])
         self._forced = list(history["forced"])
@@ -231,7 +230,7 @@ class Player:
         assert entry["sequence"] < MOST_EPOCHS, "the history does not come to an end"
         self._probed += sum(one["probed_rows"] for one in entry["processors"])
         counters = self.engine.manifest.counters
-        if not isinstance(self.operator, TreeOperator):  # results of lower joins wait, too
+        if self.operator.is_one:  # results of lower joins wait, too
             dropped = counters.late_rows + counters.null_time_rows
             assert entry["pending_rows"] == counters.input_rows - dropped - self._probed
 

@@ -29,6 +29,7 @@ from spillway.model.statistic import Frame, Statistic
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.plan.expression.statistic_types import statistic_type
 from spillway.state.frame.operator import AggregateOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.log.manifest_log import ManifestLog
 from spillway.state.log.record import Counters, EpochRecord
 from spillway.state.rows.compaction import CompactionLimits
@@ -192,7 +193,7 @@ def check(history: History, directory: Path) -> None:
         watermarks.append(None if latest is None else latest - history["lateness"])
         reached = watermarks[-1]
         final.append(sorted(row[1] for row in in_time if reached is not None and row[0] < reached))
-    player = Player(history, plan, directory, len(in_time))
+    player = Player(history, Graph.of_one(plan), directory, len(in_time))
     stays = history["swaps"] is None and history["memory"] is None and not history["forced"]
     """No group ever leaves memory, so no final row waits."""
 
@@ -217,7 +218,7 @@ def run_while(
     """Epochs without input for as long as there is something to do, which must come to an end."""
     entries: list[dict[str, Any]] = []
     while busy(engine):
-        entries.append(engine.run_epoch(LocalCluster(plan), None, ending=ending))
+        entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=ending))
         assert len(entries) < 1_000, "the turns do not come to an end"
     return entries
 
@@ -240,20 +241,22 @@ def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Fra
     sink = ListSink(str(tmp_path / "staging"))
     limits = CompactionLimits(max_bytes=most_bytes)
     config = EngineConfig(2, 8, str(tmp_path / "tier"), compaction=limits)
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     chance = np.random.default_rng(3)
     rows = [stream(chance, batch_id, 100, 40) for batch_id in range(30)]
     held = []  # rows in state; keys share two hashes, and are told apart
     for batch_id, batch in enumerate(rows):
-        engine.run_epoch(LocalCluster(plan, wire(batch, 2)), batch_id)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(batch, 2)), batch_id)
         while engine.has_pending:
-            engine.run_epoch(LocalCluster(plan), None)
+            engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
         held.append(sum(state.rows for state in engine.manifest.groups.values()))
     assert max(held[15:]) < 1_500
     assert engine.manifest.counters.late_rows == 0
     assert engine.manifest.counters.expired_rows > 1_000
     while engine.has_held:
-        engine.run_epoch(LocalCluster(plan), None, ending=True)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True)
     assert_same(sink.rows(), by_definition(statistics, [row for batch in rows for row in batch]))
 
 
@@ -262,17 +265,19 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
     plan = operator(statistics, 1_000, 16)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(4 << 20))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     chance = np.random.default_rng(4)
     rows = [stream(chance, batch_id, 18_000, 6_000) for batch_id in range(7)]
     entries = []
     for batch_id, batch in enumerate(rows):
-        entries.append(engine.run_epoch(LocalCluster(plan, wire(batch, 10_000)), batch_id))
+        entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(batch, 10_000)), batch_id))
         while engine.has_pending:
-            entries.append(engine.run_epoch(LocalCluster(plan), None))
+            entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None))
     assert any(entry["suspended_groups"] for entry in entries)
     while engine.has_pending or engine.has_held:
-        entries.append(engine.run_epoch(LocalCluster(plan), None, ending=True))
+        entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True))
         assert len(entries) < 1_000, "the turns do not come to an end"
     assert not any(entry["spills"] for entry in entries)
     assert not engine.has_cleanup
@@ -289,11 +294,13 @@ def run_within(
 ) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
     """All batches, each followed by what is pending, then the end of the input: journal entries, results."""
     sink = ListSink(str(directory / "staging"))
-    engine = Engine(config, plan, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(directory / "checkpoint")), sink, Journal(None)
+    )
     entries = []
     for batch_id, batch in enumerate(rows):
         before(engine, batch_id)
-        entries.append(engine.run_epoch(LocalCluster(plan, wire(batch, 10_000)), batch_id))
+        entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(batch, 10_000)), batch_id))
         entries += run_while(engine, plan, lambda engine: engine.has_backlog)
     entries += run_while(engine, plan, lambda engine: engine.has_pending or engine.has_held, ending=True)
     assert engine.manifest.pending_rows == 0
@@ -354,7 +361,7 @@ def test_a_checkpoint_with_split_groups_is_refused(tmp_path: Path) -> None:
     log.commit(empty, EpochRecord(0, log.token, 0, (), (), {}, (), Counters(), spilled=0b101))
     config = EngineConfig(1, 4, str(tmp_path / "tier"))
     with pytest.raises(CheckpointError, match=r"groups \[0, 2\] .* begin anew"):
-        Engine(config, plan, "q", storage, ListSink(str(tmp_path / "staging")), Journal(None))
+        Engine(config, Graph.of_one(plan), "q", storage, ListSink(str(tmp_path / "staging")), Journal(None))
 
 
 def test_after_the_end_of_the_input_what_comes_with_an_earlier_time_is_late(tmp_path: Path) -> None:
@@ -364,10 +371,12 @@ def test_after_the_end_of_the_input_what_comes_with_an_earlier_time_is_late(tmp_
     storage = Storage(str(tmp_path / "checkpoint"))
 
     def ended(batch_id: int, rows: list[Row]) -> Engine:
-        engine = Engine(EngineConfig(1, 4, str(tmp_path / "tier")), plan, "q", storage, sink, Journal(None))
-        engine.run_epoch(LocalCluster(plan, wire(rows, 1000)), batch_id)
+        engine = Engine(
+            EngineConfig(1, 4, str(tmp_path / "tier")), Graph.of_one(plan), "q", storage, sink, Journal(None)
+        )
+        engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(rows, 1000)), batch_id)
         while engine.has_pending or engine.has_held:
-            engine.run_epoch(LocalCluster(plan), None, ending=True)
+            engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True)
         return engine
 
     first: list[Row] = [(100 + n, n, n, 1, "a") for n in range(5)]
@@ -385,10 +394,10 @@ def test_rows_of_statistics_count_although_they_do_not_stay(tmp_path: Path) -> N
     batch = wire(rows, 1000)
     config = EngineConfig(2, 4, str(tmp_path / "tier"), adapt="flux-load")
     sink = ListSink(str(tmp_path / "staging"))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "state")), sink, Journal(None))
-    engine.run_epoch(LocalCluster(plan, batch), 0)
+    engine = Engine(config, Graph.of_one(plan), "q", Storage(str(tmp_path / "state")), sink, Journal(None))
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), 0)
     while engine.has_pending or engine.has_held:
-        engine.run_epoch(LocalCluster(plan), None, ending=True)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True)
     served = Counter(group_of(batch.column("h").to_numpy(), 4).tolist())
     assert len(sink.rows()) == 80
     assert +engine.controller.statistics.group_rows == served

@@ -12,6 +12,7 @@ from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.manager.spill import Spill
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.graph.kinds import run_step
 from spillway.state.join.operator import JoinOperator
 from spillway.state.log.manifest import Manifest
@@ -69,12 +70,14 @@ def test_an_attempt_does_not_free_what_another_has_just_written(tmp_path: Path) 
     sink = ListSink(str(tmp_path / "staging"))
     limits = Limits(round_bytes=wire(0).nbytes + 1)
     config = EngineConfig(1, GROUPS, str(tmp_path / "tier"), limits)
-    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     engine.controller.spill = SpillsInSecondEpoch()  # type: ignore[assignment]
-    engine.run_epoch(LocalCluster(PLAN, wire(0)), 0)
+    engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(0)), 0)
     engine.run_epoch(overtaken, 1)
     while engine.has_pending:
-        engine.run_epoch(LocalCluster(PLAN), None)
+        engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None)
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(PLAN))
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN)))
     assert Counter(sink.rows()) == {(key, key): 2 for key in range(1, KEYS + 1)}

@@ -19,6 +19,7 @@ from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.reference import join
 from spillway.state.orders.orders import Limits
@@ -136,7 +137,7 @@ def check(history: History, directory: Path) -> None:
             taken[tag].append({"id": len(taken[tag]), "k": key})
         batches.append(wire(tagged, history["collide"], payloads) if tagged else None)
     ids = [tuple(row["id"] for row in rows) for rows in join(taken, lambda _, row: row["k"])]
-    player = Player(history, plan, directory, len(ids))
+    player = Player(history, Graph.of_one(plan), directory, len(ids))
     player.play(batches)
     wanted = Counter(
         repr((*of, *(value(kind, id_) for kind, id_ in zip(payloads, of, strict=True) if kind is not None)))
@@ -172,15 +173,17 @@ def test_merges_do_not_change_the_order_of_matches_inside_a_row(tmp_path: Path) 
     sink = ListSink(str(tmp_path / "staging"))
     limits, two_runs = Limits(results=2, round_bytes=16), CompactionLimits(fanout=2, max_bytes=2_000)
     config = EngineConfig(1, 1, str(tmp_path / "tier"), limits, two_runs)
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     rows = [(0, number, 1) for number in range(3)] + [(1, 100, 1)]
-    engine.run_epoch(LocalCluster(plan, wire(rows, 1000)), 0)
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(rows, 1000)), 0)
     written = [run.bytes for run in engine.manifest.runs.values()]
     assert len(written) == 3
     assert sum(written[:2]) <= two_runs.max_bytes < sum(written)
     assert engine.manifest.unfinished_groups
     while engine.has_pending:
-        engine.run_epoch(LocalCluster(plan), None)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
     assert sorted(sink.rows()) == [(0, 100), (1, 100), (2, 100)]
 
 
@@ -206,12 +209,14 @@ def test_a_key_that_fills_many_epochs_under_a_budget_gives_every_result_once(tmp
     )
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"), Limits(results=5_000), budget=Budget(4 << 20))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
-    engine.run_epoch(LocalCluster(plan, batch, 500), 0)
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), batch, 500), 0)
     while engine.has_pending:
-        engine.run_epoch(LocalCluster(plan), None)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(plan))
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)))
     tables = [table for epoch in sink.epochs.values() for table in epoch]
     found = pa.concat_tables(tables)
     numbers = np.sort(found.column("a").to_numpy() * few + found.column("b").to_numpy())
@@ -235,12 +240,14 @@ def test_an_epoch_does_not_overtake_one_that_the_sink_refused(tmp_path: Path) ->
     plan = operator(2, 1, exact=True)
     sink = ForgetfulSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     engine.controller.spill = ScriptedSpills([1, 0])  # type: ignore[assignment]
-    engine.run_epoch(LocalCluster(plan, wire([(0, 1, 1)], 1000)), 0)
-    engine.run_epoch(LocalCluster(plan, wire([(1, 2, 1)], 1000)), 1)
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([(0, 1, 1)], 1000)), 0)
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([(1, 2, 1)], 1000)), 1)
     sink.fails = True
     with pytest.raises(OSError, match="out of reach"):
-        engine.run_cleanup_epoch(LocalCluster(plan))
-    engine.run_epoch(LocalCluster(plan, wire([(0, 3, 2), (1, 4, 2)], 1000)), 2)
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)))
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([(0, 3, 2), (1, 4, 2)], 1000)), 2)
     assert sorted(sink.rows()) == [(1, 2), (3, 4)]

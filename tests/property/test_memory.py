@@ -27,7 +27,7 @@ from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbol
 from spillway.plan.rules.planner import plan_view
 from spillway.plan.rules.window_rule import within_windows
 from spillway.state.graph.binding import bind_tree
-from spillway.state.graph.kinds import StatefulOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group
 from spillway.state.step.operator import WireInput
@@ -67,9 +67,7 @@ def hashed(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (keys.astype(np.uint64) * MIX).view(np.int64)
 
 
-def bounded(
-    engine: Engine, operator: StatefulOperator, batches: list[pa.RecordBatch]
-) -> Iterator[dict[str, Any]]:
+def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     """All epochs of a run and its clean-up, as the journal has them."""
     for number, batch in enumerate(batches):
         row_bytes = batch.nbytes // batch.num_rows + 1
@@ -177,8 +175,9 @@ def check_join(shape: dict[str, Any], directory: Path) -> None:
         batches.append(pa.RecordBatch.from_arrays(wire, names=["t", "h", "s0", "s1", "s2"]))
         tables.append(pa.table({"t": tags, "k": key, "id": ids, "ts": times}))
     sink = ListSink(str(directory / "staging"))
-    engine = Engine(config, operator, "q", Storage(str(directory / "state")), sink, Journal(None))
-    check_budget(bounded(engine, operator, batches), budget)
+    graph = Graph.of_one(operator)
+    engine = Engine(config, graph, "q", Storage(str(directory / "state")), sink, Journal(None))
+    check_budget(bounded(engine, graph, batches), budget)
     counters = engine.manifest.counters
     event(f"spilled: {counters.spills > 0}, cleaned up: {counters.results_cleanup > 0}")
     streams = pa.concat_tables(tables)
@@ -281,7 +280,7 @@ class ChainWire:
             else:
                 groups = (groups[:, None] + np.arange(share) * weight).reshape(-1)
                 rows = np.repeat(rows, share)
-        return rows, hash_in_group(group_starts(self.operator.join_groups)[groups], hashes[rows])
+        return rows, hash_in_group(group_starts(self.operator.operator_groups)[groups], hashes[rows])
 
 
 @pytest.mark.parametrize(

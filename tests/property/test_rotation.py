@@ -13,6 +13,7 @@ from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.policy.turns import GROUP, SHARE
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
@@ -51,17 +52,21 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
         rotation_turns=turns,
         rotation_backlog_bytes=1 << 40,
     )
-    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
     entries = []
     for batch_id, of_epoch in enumerate(keys):
-        entries.append(engine.run_epoch(LocalCluster(PLAN, wire(of_epoch), BATCH_ROWS), batch_id))
+        entries.append(
+            engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(of_epoch), BATCH_ROWS), batch_id)
+        )
         while engine.has_pending:
-            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+            entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
     early = sum(entry["results"] for entry in entries)
     waiting = engine.manifest.suspended
     while engine.has_pending or engine.has_held:
-        entries.append(engine.run_epoch(LocalCluster(PLAN), None, ending=True))
+        entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True))
         assert len(entries) < 500, "the turns do not come to an end"
     wanted = expected(keys)
     assert sum(wanted.values()) == len(sink.rows())
@@ -89,13 +94,15 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         rotation=True,
         rotation_gap_seconds=gap_seconds,
     )
-    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     keys = [chance.integers(0, KEYS, (3, ROWS // 2)) for _ in range(8 * processors)]
     arrived = probed = 0
     for batch_id, of_epoch in enumerate(keys):
-        entries = [engine.run_epoch(LocalCluster(PLAN, wire(of_epoch), BATCH_ROWS), batch_id)]
+        entries = [engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(of_epoch), BATCH_ROWS), batch_id)]
         while engine.has_backlog:
-            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+            entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
             assert len(entries) < 100, "the turns do not come to an end"
         parts = [one for entry in entries for one in entry["processors"]]
         arrived += sum(one["input_rows"] for one in parts)
@@ -108,7 +115,7 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         assert max(one["peak_bytes"] for one in parts) <= memory_bytes // processors
     assert engine.manifest.suspended
     while engine.has_pending or engine.has_held:
-        engine.run_epoch(LocalCluster(PLAN), None, ending=True)
+        engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True)
     assert Counter(sink.rows()) == expected(keys)
     assert not engine.has_cleanup
 
@@ -120,36 +127,42 @@ def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_byt
     storage = Storage(str(tmp_path / "checkpoint"))
     tier = str(tmp_path / "tier")
     turning = EngineConfig(1, 16, tier, budget=Budget(MEMORY_BYTES), rotation=True, rotation_gap_seconds=3600)
-    engine = Engine(turning, PLAN, "q", storage, sink, Journal(None))
+    engine = Engine(turning, Graph.of_one(PLAN), "q", storage, sink, Journal(None))
     keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
     for batch_id, of_epoch in enumerate(keys):
-        engine.run_epoch(LocalCluster(PLAN, wire(of_epoch), BATCH_ROWS), batch_id)
+        engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(of_epoch), BATCH_ROWS), batch_id)
     assert engine.has_held
     budget = None if memory_bytes is None else Budget(memory_bytes)
-    engine = Engine(EngineConfig(2, 16, tier, budget=budget), PLAN, "q", storage, sink, Journal(None))
+    engine = Engine(
+        EngineConfig(2, 16, tier, budget=budget), Graph.of_one(PLAN), "q", storage, sink, Journal(None)
+    )
     epochs = 0
     while engine.has_pending or engine.has_held:
-        entry = engine.run_epoch(LocalCluster(PLAN), None, ending=True)
+        entry = engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True)
         assert budget is None or max(one["resident_bytes"] for one in entry["processors"]) <= MEMORY_BYTES
         epochs += 1
         assert epochs < 500, "what waits never gets its turn"
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(PLAN))
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN)))
     assert Counter(sink.rows()) == expected(keys)
 
 
 def test_pending_rows_that_compress_well_stay_inside_the_budget(tmp_path: Path) -> None:
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(MEMORY_BYTES))
-    engine = Engine(config, PLAN, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     keys = [np.random.default_rng(epoch).integers(0, KEYS, (3, 1_500)) for epoch in range(3)]
     entries = []
     for batch_id, of_epoch in enumerate(keys):
-        entries.append(engine.run_epoch(LocalCluster(PLAN, wire(of_epoch, width=1_500)), batch_id))
+        entries.append(
+            engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(of_epoch, width=1_500)), batch_id)
+        )
         while engine.has_pending:
-            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+            entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(PLAN))
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN)))
     assert Counter(sink.rows()) == expected(keys)
     assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
 

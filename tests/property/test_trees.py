@@ -33,7 +33,7 @@ from spillway.plan.operators.tree_layout import (
 )
 from spillway.plan.rules.planner import plan_view
 from spillway.state.graph.binding import bind_tree, symbol_name
-from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group
 from spillway.state.rows.run import read_run
 from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN
@@ -225,7 +225,7 @@ class Wire:
         """The hashes of all copies of a row."""
         if self.grid is None:
             return [self.hash(row)]
-        starts = group_starts(self.operator.join_groups)
+        starts = group_starts(self.operator.operator_groups)
         sides = []
         for one, share, weight in zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True):
             known = self.key(row, one) if one in self.plan.key_classes[row.stream] else None
@@ -242,7 +242,7 @@ class Wire:
             return mixed([int(keys[leaf][self._key_number(leaf, one)])], self.collide)
 
         if self.grid is None:
-            return int(group_of(folded([hashed(one) for one in classes]), self.operator.join_groups)[0])
+            return int(group_of(folded([hashed(one) for one in classes]), self.operator.operator_groups)[0])
         sides = zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True)
         return sum(int(group_of(hashed(one), share)[0]) * weight for one, share, weight in sides)
 
@@ -354,7 +354,7 @@ def check_lineage(history: History, directory: Path) -> None:
     assume(plan is not None)
     assert plan is not None
     wire = Wire(plan, history["collide"], history["groups"], history["payloads"])
-    tree: TreeOperator = wire.operator
+    tree: Graph = wire.operator
     sink = ListSink(str(directory / "staging"))
     processors = min(history["processors"][0], history["groups"])
     limits = replace(history["limits"], results=max(50, history["limits"].results))
@@ -373,7 +373,7 @@ def check_lineage(history: History, directory: Path) -> None:
     for result in sink.rows():
         keys = [result[streams + n * KEYS : streams + (n + 1) * KEYS] for n in range(streams)]
         for number, join in enumerate(plan.joins):
-            found[number * tree.join_groups + wire.group(keys, join.classes)] += 1
+            found[number * tree.operator_groups + wire.group(keys, join.classes)] += 1
     counted = {group: state.outputs for group, state in engine.manifest.groups.items() if state.outputs}
     assert counted == dict(found)
     held = {group: state.inter_rows for group, state in engine.manifest.groups.items() if state.inter_rows}
@@ -383,15 +383,15 @@ def check_lineage(history: History, directory: Path) -> None:
     assert engine.manifest.counters.results_runtime == sum(found.values()) // len(plan.joins)
 
 
-def _held_above(engine: Engine, tree: TreeOperator, directory: Path) -> dict[int, int]:
+def _held_above(engine: Engine, tree: Graph, directory: Path) -> dict[int, int]:
     """Per group, the rows that joins above it have in their runs, by the number that each row carries."""
     storage = Storage(str(directory / "checkpoint"))
     held: Counter[int] = Counter()
     for run in engine.manifest.runs.values():
         columns = read_run(storage, run).columns
-        for below in range(len(tree.joins)):
+        for below in range(len(tree.operators)):
             name = symbol_name(GroupNumber(below))
             if name in columns.schema.names:
                 for group in columns.column(name).to_pylist():
-                    held[below * tree.join_groups + group] += 1
+                    held[below * tree.operator_groups + group] += 1
     return dict(held)

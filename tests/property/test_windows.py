@@ -23,6 +23,7 @@ from spillway.manager.journal.file import Journal
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.plan.rules.window_rule import within_windows
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import Limits
 from spillway.state.step.operator import WireInput
@@ -176,7 +177,7 @@ def check(history: History, directory: Path) -> None:
             watermark = reached if watermark is None else max(watermark, reached)
         watermarks.append(watermark)
     wanted = by_definition(windows, in_time)
-    player = Player(history, plan, directory, matches(len(windows), in_time))
+    player = Player(history, Graph.of_one(plan), directory, matches(len(windows), in_time))
 
     def after(number: int) -> None:
         assert player.engine.manifest.watermark == watermarks[number]
@@ -198,16 +199,18 @@ def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     plan = operator(windows, 8)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 8, str(tmp_path / "tier"), budget=Budget(16 << 20))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     spills = ScriptedSpills([0b1111_0000 if epoch % 7 == 3 else 0 for epoch in range(200)])
     engine.controller.spill = spills  # type: ignore[assignment]
     rows = [(tag, n, n % 40, n // 10) for n in range(20_000) for tag in (0, 1)]
     held = []
     for batch_id in range(100):
         part = rows[batch_id * 400 : (batch_id + 1) * 400]
-        engine.run_epoch(LocalCluster(plan, wire(part)), batch_id)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(part)), batch_id)
         while engine.has_lagging or engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.LAGGING)
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.LAGGING)
         held.append(sum(run.rows for run in engine.manifest.runs.values()))
     assert max(held[50:]) < 4_000  # a window holds 30 * 10 rows of each input; nothing piles up
     assert max(held[50:]) <= 1.5 * max(held[20:50])
@@ -215,7 +218,7 @@ def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     resident = sum(path.stat().st_size for path in (tmp_path / "tier").rglob("*.image"))
     assert resident < 500_000
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(plan))
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)))
     assert Counter(sink.rows()) == by_definition(windows, [tuple(row) for row in rows])
 
 
@@ -225,18 +228,20 @@ def test_rows_on_disk_stay_while_older_input_waits_for_them(tmp_path: Path) -> N
     plan = operator(windows, 2)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 2, str(tmp_path / "tier"), Limits(rows=1), budget=Budget(16 << 20))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     engine.controller.spill = ScriptedSpills([0b10, 0])  # type: ignore[assignment]
     partner, waits = (0, 0, 0, 5), (1, 1, 0, 10)
-    engine.run_epoch(LocalCluster(plan, wire([partner])), 0)
-    engine.run_epoch(LocalCluster(plan), None)  # the partner is a generation on disk now
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([partner])), 0)
+    engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)  # the partner is a generation on disk now
     rows = [(0, 2, 1, 10), (0, 3, 1, 1000), (1, 4, 1, 1000), waits]  # key 1 is in the other group
-    engine.run_epoch(LocalCluster(plan, wire(rows)), 1)
+    engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(rows)), 1)
     assert engine.manifest.watermark == 1000
     while engine.has_pending:
-        engine.run_epoch(LocalCluster(plan), None)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(plan))
+        engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)))
     assert Counter(sink.rows()) == by_definition(windows, [partner, *rows])
 
 
@@ -248,13 +253,15 @@ def test_event_times_are_exact_beside_inputs_that_lack_the_slot(tmp_path: Path) 
     plan = replace(plan, outputs=plan.outputs[:1], result_schema=pa.schema([("id0", pa.int64())]))
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"))
-    engine = Engine(config, plan, "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None))
+    engine = Engine(
+        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
+    )
     time = (1 << 60) + 101
     tags, hashes = pa.array([0, 1], pa.int8()), pa.array([5, 5], pa.int64())
     for batch_id in range(2):
         ids, times = pa.array([batch_id, time], pa.int64()), pa.array([time, None], pa.int64())
         batch = pa.RecordBatch.from_arrays([tags, hashes, ids, times], names=["t", "h", "s0", "s1"])
-        engine.run_epoch(LocalCluster(plan, batch), batch_id)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), batch_id)
         assert engine.manifest.watermark == time
     assert engine.manifest.counters.late_rows == 0
     assert Counter(sink.rows()) == {(0,): 2, (1,): 2}

@@ -186,9 +186,9 @@ def test_every_keyable_type(lab: "Lab", name: str) -> None:
     wire = bind(plan, frames, 8)
     sink = ListSink(str(lab.directory / "staging"))
     config = EngineConfig(2, 8, str(lab.tier))
-    engine = Engine(config, wire.operator, "q", Storage(str(lab.checkpoint)), sink, Journal(None))
+    engine = Engine(config, wire.graph, "q", Storage(str(lab.checkpoint)), sink, Journal(None))
     for epoch, batch in enumerate(wire.stream.toArrow().to_batches(max_chunksize=4)):
-        engine.run_epoch(LocalCluster(wire.operator, batch), epoch)
+        engine.run_epoch(LocalCluster(wire.graph, batch), epoch)
     shutil.rmtree(lab.tier)
     shutil.rmtree(lab.directory / "staging")
     assert Counter(sink.rows()) == wanted

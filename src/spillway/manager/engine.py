@@ -25,7 +25,7 @@ from spillway.manager.ordering import OrderMaker
 from spillway.manager.pending_queue import earliest_to_come
 from spillway.model import GroupSet, all_groups, group_set, members, union
 from spillway.policy import distributed
-from spillway.state.graph import StatefulOperator, TreeOperator
+from spillway.state.graph import Graph
 from spillway.state.log import EpochRecord, Manifest, ManifestLog, placed_anew
 from spillway.state.orders import CleanupBatch, Orders, Report
 from spillway.state.rows import Expiry, expired_slices, lagging_groups, narrowed
@@ -51,7 +51,7 @@ class Engine:
     def __init__(
         self,
         config: EngineConfig,
-        operator: StatefulOperator,
+        graph: Graph,
         query_id: str,
         storage: Storage,
         sink: ResultSink,
@@ -59,22 +59,20 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
-        self.operator = operator
+        self.graph = graph
         self._query_id = query_id
         self._storage = storage
         self._sink = sink
         self._journal = journal
         self._log = ManifestLog(storage)
-        self._waits = operator.waiting_time is not None
-        """Whether rows wait for the watermark."""
         self.controller = Controller(
             config,
-            splittable=operator.splittable,
+            splittable=graph.splittable,
             clock=clock,
-            heights=_heights(operator),
-            windows=operator.windows,
+            heights=graph.group_heights,
+            windows=graph.windows,
         )
-        self._make = OrderMaker(config, operator, storage.root, sink.staging, self._log.token)
+        self._make = OrderMaker(config, graph, storage.root, sink.staging, self._log.token)
         self._free: GroupSet = 0
         self._committed_placement: tuple[int, ...] | None = None
         self._owed: EpochRecord | None = None
@@ -84,14 +82,14 @@ class Engine:
 
     def _recover(self) -> Manifest:
         config = self.config
-        joins = len(self.operator.joins) if isinstance(self.operator, TreeOperator) else 1
-        placement = distributed(config.distribution, config.groups, config.processors) * joins
+        each = distributed(config.distribution, config.groups, config.processors)
+        placement = each * len(self.graph.operators)
         manifest = self._log.load(placement)
         if manifest.sequence >= 0:
             self._committed_placement = manifest.placement
         if manifest.processor_count != config.processors:
             manifest = replace(placed_anew(manifest, placement), processors=config.processors)
-        if manifest.spilled_groups and not self.operator.splittable:
+        if manifest.spilled_groups and not self.graph.splittable:
             raise CheckpointError(
                 f"groups {list(members(manifest.spilled_groups))} in {self._storage.root} were split by an "
                 "earlier version, so their statistics are wrong; begin anew with an empty checkpoint and sink"
@@ -195,17 +193,17 @@ class Engine:
 
     def _expiry(self, suspended: GroupSet = 0) -> Expiry:
         """What may expire in the next epoch, in which these groups are suspended."""
-        if self._waits:
-            return Expiry(self.operator.windows, earliest_to_come(self.manifest, suspended))
+        if self.graph.waits:
+            return Expiry(self.graph.windows, earliest_to_come(self.manifest, suspended))
         unfinished = self.manifest.unfinished_groups
         keep = self.manifest.spilled_groups | self.manifest.waiting_groups
         keep |= self._to_come()
-        keep = all_groups(self.operator.groups) if unfinished else keep
-        return Expiry(self.operator.windows, self.manifest.watermark, keep)
+        keep = all_groups(self.graph.groups) if unfinished else keep
+        return Expiry(self.graph.windows, self.manifest.watermark, keep)
 
     def _to_come(self) -> GroupSet:
         """Groups of joins that may still get old rows: below them results are missing, or rows wait."""
-        return self.operator.above(self.manifest.split_groups | self.manifest.waiting_groups)
+        return self.graph.downstream(self.manifest.split_groups | self.manifest.waiting_groups)
 
     def _fitting(self) -> GroupSet:
         return fitting_groups(self.manifest, self.controller.room_bytes(self.manifest))
@@ -226,17 +224,17 @@ class Engine:
     ) -> dict[str, Any]:
         self._deliver()
         clean = cleaning is not Cleaning.NONE
-        forced, ending = ending and not self.has_pending, ending and self._waits
+        forced, ending = ending and not self.has_pending, ending and self.graph.waits
         started, wall = time.perf_counter(), time.time()
         batches = self._batches(cleaning) if clean else None
         cleaned = union(batch.cursor.groups for batch in batches or ())
-        growing = self.operator.above(cleaned)
+        growing = self.graph.downstream(cleaned)
         change = (
             self.controller.cleaning(self.manifest, cleaned, growing)
             if clean
             else self.controller.decide(self.manifest, forced=forced)
         )
-        if change.spilled and not self.operator.splittable:
+        if change.spilled and not self.graph.splittable:
             raise StateError(
                 f"groups {list(members(change.spilled))} would be spilled, but the operator needs them whole"
             )
@@ -265,7 +263,7 @@ class Engine:
             orders[0].sequence, self._log.token, batch_id, change, clean, growing, ending, late=late or clean
         )
         placement = None if before.placement == self._committed_placement else before.placement
-        record = epoch_record(run, before, self.operator.windows, reports, placement)
+        record = epoch_record(run, before, self.graph.windows, reports, placement)
         if not clean:
             record = replace(record, dropped=self._dropped(expiry, record))
         self.manifest = self._log.commit(before, record)
@@ -323,9 +321,9 @@ class Engine:
         stay = 0 if cleaning is Cleaning.FITTING else wanted & ~back
         budgets = self.config.budgets
         batch_bytes = None if budgets is None else self._cleanup_bytes(budgets, stay)
-        for join in self._joins():
-            batches += new_batches(self.manifest, back & join, batch_bytes, restore=True)
-            batches += new_batches(self.manifest, stay & join, batch_bytes, restore=False)
+        for groups in self.graph.group_sets:
+            batches += new_batches(self.manifest, back & groups, batch_bytes, restore=True)
+            batches += new_batches(self.manifest, stay & groups, batch_bytes, restore=False)
         return batches
 
     def _cleanup_bytes(self, budgets: Budgets, leaving: GroupSet) -> int:
@@ -336,13 +334,6 @@ class Engine:
         sizes = {processor: max(0, size) for processor, size in images.items()}
         return min(budgets.of(processor).cleanup_bytes(size) for processor, size in sizes.items())
 
-    def _joins(self) -> list[GroupSet]:
-        """The groups of each join."""
-        operator = self.operator
-        if not isinstance(operator, TreeOperator):
-            return [all_groups(operator.groups)]
-        return [operator.groups_of(join) for join in range(len(operator.joins))]
-
     def _next_to_clean(self, wanted: GroupSet, begun: GroupSet) -> GroupSet:
         """Of the groups that miss results, those to begin with now.
 
@@ -351,13 +342,7 @@ class Engine:
         """
         wanted &= ~begun
         if begun:
-            return wanted & union(join for join in self._joins() if join & begun)
-        lowest = wanted & ~self.operator.above(wanted)
+            return wanted & union(groups for groups in self.graph.group_sets if groups & begun)
+        lowest = wanted & ~self.graph.downstream(wanted)
         complete = lowest & ~self._to_come()
         return complete or lowest
-
-
-def _heights(operator: StatefulOperator) -> tuple[int, ...]:
-    if not isinstance(operator, TreeOperator):
-        return ()
-    return tuple(height for height in operator.heights for _ in range(operator.join_groups))

@@ -7,17 +7,16 @@ from spillway.manager.change import Change
 from spillway.manager.cleanup import shared_out
 from spillway.manager.config import EngineConfig
 from spillway.model import GroupSet, placed_on, union
-from spillway.state.frame import AggregateOperator
-from spillway.state.graph import StatefulOperator
+from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch, Limits, Orders
-from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, narrowed, superseded
+from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, narrowed
 
 
 @dataclass(frozen=True, slots=True)
 class OrderMaker:
     config: EngineConfig
-    operator: StatefulOperator
+    graph: Graph
     state: str
     """Root of the durable tier."""
     staging: str | None
@@ -81,7 +80,7 @@ class OrderMaker:
     def _limits(self, processor: int, change: Change) -> Limits:
         budget, limits = self.config.budget_of(processor), self.config.limits
         if budget is not None:
-            limits = budget.limits(limits, len(self.operator.inputs))
+            limits = budget.limits(limits, len(self.graph.inputs))
         quota = change.quotas.get(processor)
         return limits if quota is None else replace(limits, rows=min(limits.rows, quota))
 
@@ -89,10 +88,8 @@ class OrderMaker:
         budget = self.config.budget_of(processor)
         limits: CompactionLimits = self.config.compaction
         limits = limits if budget is None else budget.compaction(limits)
-        merges = choose_merges(runs, len(self.operator.inputs), limits, expiry)
-        if not (isinstance(self.operator, AggregateOperator) and self.operator.kept_rows):
-            return merges
-        return (*superseded(runs, limits, merges), *merges)
+        merges = choose_merges(runs, len(self.graph.inputs), limits, expiry)
+        return (*self.graph.extra_merges(runs, limits, merges), *merges)
 
 
 def _staying(runs: Sequence[Run], leaving: GroupSet) -> tuple[Run, ...]:

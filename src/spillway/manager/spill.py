@@ -36,7 +36,7 @@ class SpillManager:
     policy: str = "least-productive"
     share: float = 0.3
     heights: Sequence[int] = ()
-    """Per group of a tree, how many joins are between it and the results of the view."""
+    """Per group, how many operators are between it and the results of the view; none: all give results."""
     inactive_epochs: int = INACTIVE_EPOCHS
     history_weight: float = HISTORY_WEIGHT
     random: Random = field(default_factory=lambda: Random(0))  # noqa: S311 - victims, not secrets
@@ -92,6 +92,9 @@ class SpillManager:
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))
         return spills
 
+    def _height(self, group: int) -> int:
+        return self.heights[group] if self.heights else 0
+
     def _statistics(self, manifest: Manifest, processor: int, fixed: GroupSet) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
         fixed |= manifest.unfinished_groups | manifest.suspended
@@ -103,9 +106,9 @@ class SpillManager:
                 age_epochs=now - state.born_epoch,
                 idle_epochs=now - state.active_epoch,
                 recent_results=self._recent.get(group, 0.0),
-                outputs=state.outputs if self.heights else state.results,
+                outputs=state.outputs if self._height(group) else state.results,
                 inter_bytes=state.inter_bytes,
-                height=self.heights[group] if self.heights else 0,
+                height=self._height(group),
             )
             for group, state in sorted(manifest.groups.items())
             if state.rows and manifest.placement[group] == processor and not fixed >> group & 1

@@ -18,6 +18,7 @@ from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.rounds import round_is_over
 from spillway.policy.placement.snapshot import PROCESSOR, WALL
 from spillway.policy.placement.suggestion import Move, Suggestions
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.log.manifest import Manifest
 from spillway.state.orders.report import Report
@@ -103,8 +104,8 @@ def test_the_journal_says_which_signal_was_used_and_a_slow_step_is_busier(
     )
     with Journal(tmp_path / FILE_NAME) as journal:
         storage = Storage(str(tmp_path / "state"))
-        engine = Engine(config, plan, "q", storage, ListSink(str(tmp_path / "s")), journal)
-        engine.run_epoch(LocalCluster(plan, batch), 0)
+        engine = Engine(config, Graph.of_one(plan), "q", storage, ListSink(str(tmp_path / "s")), journal)
+        engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), 0)
         snapshot = engine.controller._snapshot(engine.manifest, 2)
     (entry,) = read_journal(tmp_path / FILE_NAME)
     assert entry["load_signal"] == signal

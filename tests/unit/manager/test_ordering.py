@@ -9,6 +9,7 @@ from spillway.manager.change import Change
 from spillway.manager.config import EngineConfig
 from spillway.manager.ordering import OrderMaker
 from spillway.manager.spill import Spill
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.log.manifest import Manifest
 from spillway.state.rows.expiry import Expiry
@@ -25,7 +26,7 @@ def test_a_receiver_frees_what_is_cleaned_up_while_it_is_loaded(tmp_path: Path) 
     config = EngineConfig(groups=4, processors=2, tier=str(tmp_path))
     inputs = tuple(WireInput(name, (), ()) for name in ("a", "b"))
     join = JoinOperator(inputs, (), None, ((), ()), 4, pa.schema([]))
-    maker = OrderMaker(config, join, str(tmp_path), None, 1)
+    maker = OrderMaker(config, Graph.of_one(join), str(tmp_path), None, 1)
     expiry = Expiry((), None)
     first, second = maker.orders(manifest, change, expiry, None, free=0b0011, ending=False)
     assert (first.free, second.free) == (0b0011, 0b0001)

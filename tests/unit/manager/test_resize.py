@@ -12,6 +12,7 @@ from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Cleaning, Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.reference import join
 from spillway.state.step.operator import WireInput
@@ -48,7 +49,7 @@ def test_new_processors_are_filled_and_what_was_missing_does_not_wait_for_the_en
     )
     config = EngineConfig(2, GROUPS, str(directory / "tier"), budget=BUDGET)
     sink = ListSink(str(directory / "staging"))
-    engine = Engine(config, plan, "q", Storage(str(directory / "state")), sink, Journal(None))
+    engine = Engine(config, Graph.of_one(plan), "q", Storage(str(directory / "state")), sink, Journal(None))
     batch_rows = BUDGET.limits(config.limits, 2).round_bytes // WIDTH_BYTES
     share = ROWS // EPOCHS
     for epoch in range(EPOCHS):
@@ -56,13 +57,13 @@ def test_new_processors_are_filled_and_what_was_missing_does_not_wait_for_the_en
             assert engine.has_cleanup, "two processors have too little memory"
             engine.controller.resize(engine.manifest, 6)
         while engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.BEGUN)
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.BEGUN)
         batch = whole.slice(epoch * share, share).combine_chunks().to_batches()[0]
-        entry = engine.run_epoch(LocalCluster(plan, batch, batch_rows), epoch)
+        entry = engine.run_epoch(LocalCluster(Graph.of_one(plan), batch, batch_rows), epoch)
         while engine.has_backlog:
-            entry = engine.run_epoch(LocalCluster(plan), None)
+            entry = engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
         if engine.has_room and not engine.has_begun_cleanup:
-            entry = engine.run_cleanup_epoch(LocalCluster(plan), Cleaning.FITTING)
+            entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.FITTING)
         sizes = [one["resident_bytes"] for one in entry["processors"]]
         assert max(sizes) <= BUDGET.memory_bytes
     counts = [engine.manifest.placement.count(processor) for processor in range(6)]

@@ -19,6 +19,7 @@ from spillway.manager.engine import Engine
 from spillway.manager.journal.file import FILE_NAME, Journal, read_journal
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.reference import join
 from spillway.state.step.operator import WireInput
@@ -81,15 +82,15 @@ class Input:
 
 def run(engine: Engine, batches: Sequence[pa.RecordBatch]) -> None:
     """All epochs, and the clean-up at the end."""
-    plan, budget = engine.operator, engine.config.budget
+    graph, budget = engine.graph, engine.config.budget
     assert budget is not None
-    batch_rows = budget.limits(engine.config.limits, len(plan.inputs)).round_bytes // WIDTH_BYTES
+    batch_rows = budget.limits(engine.config.limits, len(graph.inputs)).round_bytes // WIDTH_BYTES
     for epoch, batch in enumerate(batches):
-        engine.run_epoch(LocalCluster(plan, batch, batch_rows), epoch)
+        engine.run_epoch(LocalCluster(graph, batch, batch_rows), epoch)
         while engine.has_pending:
-            engine.run_epoch(LocalCluster(plan), None)
+            engine.run_epoch(LocalCluster(graph), None)
     while engine.has_cleanup:
-        engine.run_cleanup_epoch(LocalCluster(plan))
+        engine.run_cleanup_epoch(LocalCluster(graph))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     config = EngineConfig(1, GROUPS, str(directory / "tier"), budget=Budget(MEMORY_BYTES), spill=policy)
     sink = ListSink(str(directory / "staging"))
     with Journal(directory / FILE_NAME) as journal:
-        engine = Engine(config, plan, "q", Storage(str(directory / "state")), sink, journal)
+        engine = Engine(config, Graph.of_one(plan), "q", Storage(str(directory / "state")), sink, journal)
         run(engine, given.batches(EPOCHS))
     epochs = list(read_journal(directory / FILE_NAME))
     durable = sum(path.stat().st_size for path in (directory / "state" / "runs").iterdir())
@@ -136,7 +137,9 @@ def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
     )
     sink = ListSink(str(directory / "staging"))
     with Journal(directory / FILE_NAME) as journal:
-        engine = Engine(config, plan, "q", Storage(str(directory / "state")), sink, journal, lambda: 0.0)
+        engine = Engine(
+            config, Graph.of_one(plan), "q", Storage(str(directory / "state")), sink, journal, lambda: 0.0
+        )
         run(engine, given.batches(12))
     epochs = list(read_journal(directory / FILE_NAME))
     begun = [one for entry in epochs for one in entry["relocation"]["begun"]]

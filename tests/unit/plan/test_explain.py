@@ -2,7 +2,7 @@
 
 from spillway.model.schema import parse_ddl
 from spillway.model.view import View
-from spillway.plan.explain.join import explain_dict
+from spillway.plan.explain.explanation import explain_dict
 from spillway.plan.rules.planner import plan_view
 
 

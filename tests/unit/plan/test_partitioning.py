@@ -11,7 +11,7 @@ from spillway.errors import ViewError
 from spillway.model.groups import members
 from spillway.model.schema import Column
 from spillway.model.view import View
-from spillway.plan.explain.join import explain
+from spillway.plan.explain.explanation import explain
 from spillway.plan.operators.partitioning import (
     JOIN_KINDS,
     MULTI_PARTITION,

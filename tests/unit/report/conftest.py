@@ -12,6 +12,7 @@ from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import FILE_NAME, Journal
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.step.operator import WireInput
 from spillway.testing import ListSink, LocalCluster
@@ -53,13 +54,13 @@ def _drive(directory: Path, sink: ListSink, first: int, last: int) -> Engine:
     config = EngineConfig(2, GROUPS, str(directory.parent / "tier"), budget=Budget(4 << 20))
     plan = _operator()
     with Journal(directory / FILE_NAME) as journal:
-        engine = Engine(config, plan, "q", checkpoint.storage, sink, journal)
+        engine = Engine(config, Graph.of_one(plan), "q", checkpoint.storage, sink, journal)
         for batch in range(first, last):
-            engine.run_epoch(LocalCluster(plan, _batch(batch)), batch)
+            engine.run_epoch(LocalCluster(Graph.of_one(plan), _batch(batch)), batch)
         while last == EPOCHS and engine.has_pending:
-            engine.run_epoch(LocalCluster(plan), None)
+            engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
         while last == EPOCHS and engine.has_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(plan))
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)))
     checkpoint.close()
     return engine
 

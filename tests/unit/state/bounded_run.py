@@ -17,6 +17,7 @@ from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.report import Files
 from spillway.state.step.operator import WireInput
@@ -52,18 +53,20 @@ def run(directory: Path, tier: Path, memory_bytes: int) -> int:
     budget = Budget(memory_bytes)
     config = EngineConfig(processors=1, groups=GROUPS, tier=str(tier), budget=budget)
     sink = ForgetfulSink(str(directory / "staging"))
-    engine = Engine(config, PLAN, "q", Storage(str(directory / "state")), sink, Journal(None))
+    engine = Engine(config, Graph.of_one(PLAN), "q", Storage(str(directory / "state")), sink, Journal(None))
     batch_rows = budget.limits(config.limits, INPUTS).round_bytes // ROW_BYTES
     peaks = []
     for number, path in enumerate(sorted(directory.glob("*.arrow"))):
         batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
-        entries = [engine.run_epoch(LocalCluster(PLAN, batch, batch_rows), number)]
+        entries = [engine.run_epoch(LocalCluster(Graph.of_one(PLAN), batch, batch_rows), number)]
         while engine.has_pending:
-            entries.append(engine.run_epoch(LocalCluster(PLAN), None))
+            entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
         peaks += [entry["processors"][0]["peak_bytes"] for entry in entries]
     assert engine.manifest.counters.spills
     while engine.has_cleanup:
-        peaks.append(engine.run_cleanup_epoch(LocalCluster(PLAN))["processors"][0]["peak_bytes"])
+        peaks.append(
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN)))["processors"][0]["peak_bytes"]
+        )
     assert engine.manifest.counters.results_cleanup
     return max(peaks)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.state.graph.delivery import Delivery, TornEpochError, agreed, together
-from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.graph.step import MOST_SLICES, by_owner
 from spillway.state.rows.group import folded
 
@@ -17,7 +17,7 @@ def test_parts_that_read_different_attempts_are_no_epoch() -> None:
         1: Delivery(seen=frozenset({(0, 0, "again"), (0, 1, "x"), (1, 1, "z")})),
     }
     with pytest.raises(TornEpochError, match="level 0 of processor 0"):
-        agreed(TreeOperator((), ()), commits)
+        agreed(Graph((), ()), commits)
 
 
 def test_a_delivery_survives_its_journey() -> None:

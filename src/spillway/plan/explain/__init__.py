@@ -1,5 +1,7 @@
-"""Plans for readers: as text and as plain values for `--json`. Start with `report`."""
+"""Plans for readers: as text and as plain values for `--json`. Start with
+`explanation`, where a plan is looked up by its kind.
+"""
 
-from spillway.plan.explain.join import explain, explain_dict
+from spillway.plan.explain.explanation import explain, explain_dict
 
 __all__ = ["explain", "explain_dict"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spillway.plan.explain.report import InputReport, PlanReport, StageReport
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.operators import AggregatePlan
@@ -9,7 +11,11 @@ from spillway.plan.sql import display
 
 
 def explain_aggregate(
-    plan: AggregatePlan, processors: int, groups: int, key_types: tuple[str, ...] | None
+    plan: AggregatePlan,
+    processors: int,
+    groups: int,
+    key_types: tuple[str, ...] | None,
+    _column_types: Mapping[ColumnRef, str],
 ) -> PlanReport:
     types = plan.key_types if key_types is None else key_types
     return {

@@ -1,34 +1,22 @@
-"""What a plan will do, for a reader (`explain`) and for a program (`explain_dict`).
-
-Both say the same; the text is made from the dictionary. Types that only Spark knows are shown as `?` until
-given.
-"""
+"""An m-way join, or a statistics view, explained."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spillway.plan.explain.frame import explain_aggregate
 from spillway.plan.explain.report import InputReport, PlanReport, StageReport, closing_lines, opening_lines
-from spillway.plan.explain.tree import explain_tree, tree_text
 from spillway.plan.expression import ColumnRef, describe
-from spillway.plan.operators import AggregatePlan, JoinPlan, TreePlan, hash_is_exact
+from spillway.plan.operators import JoinPlan, hash_is_exact
 from spillway.plan.sql import display, window_text
 
 
-def explain_dict(
-    plan: JoinPlan | TreePlan | AggregatePlan,
-    *,
+def explain_join(
+    plan: JoinPlan,
     processors: int,
     groups: int,
-    key_types: tuple[str, ...] | None = None,
-    column_types: Mapping[ColumnRef, str] | None = None,
+    key_types: tuple[str, ...] | None,
+    column_types: Mapping[ColumnRef, str],
 ) -> PlanReport:
-    """The plan as JSON-ready values; `key_types` and `column_types` are what Spark's analysis found."""
-    if isinstance(plan, AggregatePlan):
-        return explain_aggregate(plan, processors, groups, key_types)
-    if isinstance(plan, TreePlan):
-        return explain_tree(plan, processors, groups, key_types)
     types: tuple[str | None, ...] = plan.key_types if key_types is None else key_types
     known = [kind for kind in types if kind is not None]
     exact = hash_is_exact(known) if len(known) == len(types) else (False if len(types) > 1 else None)
@@ -42,7 +30,7 @@ def explain_dict(
         ],
         "hash_exact": exact,
         "partitioning": {"groups": groups, "processors": processors},
-        "inputs": [_input_report(plan, index, column_types or {}) for index in range(len(plan.inputs))],
+        "inputs": [_input_report(plan, index, column_types) for index in range(len(plan.inputs))],
         "residual": residual,
         "outputs": [
             {"name": output.name, "value": describe(output.value, plan.column_label)}
@@ -52,20 +40,9 @@ def explain_dict(
     }
 
 
-def explain(
-    plan: JoinPlan | TreePlan | AggregatePlan,
-    *,
-    processors: int,
-    groups: int,
-    key_types: tuple[str, ...] | None = None,
-    column_types: Mapping[ColumnRef, str] | None = None,
-) -> str:
-    """The plan as text."""
-    report = explain_dict(
-        plan, processors=processors, groups=groups, key_types=key_types, column_types=column_types
-    )
-    if isinstance(plan, TreePlan):
-        return tree_text(report)
+def join_text(report: PlanReport) -> str:
+    """The same for a reader."""
+    groups, processors = report["partitioning"]["groups"], report["partitioning"]["processors"]
     lines = opening_lines(report)
     lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in report["key"]]
     lines.append(f"  hash       {_hash_text(report['hash_exact'])}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spillway.plan.explain.report import (
     JoinInputReport,
@@ -13,7 +13,7 @@ from spillway.plan.explain.report import (
     closing_lines,
     opening_lines,
 )
-from spillway.plan.expression import describe
+from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.operators import (
     JOIN_KINDS,
     Child,
@@ -34,7 +34,13 @@ from spillway.plan.operators import (
 from spillway.plan.sql import display, window_text
 
 
-def explain_tree(plan: TreePlan, processors: int, groups: int, key_types: Sequence[str] | None) -> PlanReport:
+def explain_tree(
+    plan: TreePlan,
+    processors: int,
+    groups: int,
+    key_types: Sequence[str] | None,
+    _column_types: Mapping[ColumnRef, str],
+) -> PlanReport:
     """The plan as JSON-ready values; `key_types` are those of the classes that Spark's analysis found."""
     types: tuple[str | None, ...] = plan.key_types if key_types is None else tuple(key_types)
     exact = [False if plan.partition else _exact([types[one] for one in join.classes]) for join in plan.joins]

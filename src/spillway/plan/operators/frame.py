@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from typing import ClassVar
 
 from spillway.model import Statistic
 from spillway.plan.expression import ColumnRef
@@ -25,6 +26,7 @@ STATISTICS = 1
 class AggregatePlan:
     """Rows that pass the input's filter, each with its statistics. A null key is a key like others."""
 
+    kind: ClassVar[str] = "frame"
     input: InputPlan
     outputs: tuple[OutputColumn, ...]
     statistics: tuple[Statistic, ...]

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import ClassVar
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
@@ -57,6 +58,7 @@ class OutputColumn:
 class JoinPlan:
     """An m-way join on one shared key. `residual` is tested on joined rows before `outputs` are evaluated."""
 
+    kind: ClassVar[str] = "join"
     inputs: tuple[InputPlan, ...]
     outputs: tuple[OutputColumn, ...]
     residual: Expression | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
@@ -51,6 +51,7 @@ class TreeJoin:
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
+    kind: ClassVar[str] = "tree"
     inputs: tuple[InputPlan, ...]
     """The leaves; the keys of each are its terms of the classes that it has, see `key_classes`."""
     key_classes: tuple[tuple[int, ...], ...]

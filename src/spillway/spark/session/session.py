@@ -65,7 +65,6 @@ from spillway.spark.stream import (
     remove_images,
     rewind,
 )
-from spillway.state.graph import TreeOperator, with_schema
 from spillway.state.memory import ROOM_BYTES, HostProbe, TierDirectory, choose_directory
 from spillway.state.orders import Limits
 from spillway.state.storage import NewDirectories, Storage
@@ -205,7 +204,7 @@ class Session:
             check_hosts(self.spark, _probe(opened, sink_spec, config, count_executors(self.spark)))
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
-            operator = with_schema(wire.operator, schema)
+            graph = wire.graph.with_result_schema(schema)
             engine = Engine(
                 EngineConfig(
                     processors=config.processors,
@@ -220,9 +219,9 @@ class Session:
                     if config.memory_bytes is None
                     else Budget(config.memory_bytes, config.state_share),
                     own_budgets=tuple(Budget(size, config.state_share) for size in config.memory_each),
-                    spill=config.spill or default_spill(tree=isinstance(operator, TreeOperator)),
+                    spill=config.spill or default_spill(tree=not graph.is_one),
                     spill_share=config.spill_share
-                    or default_spill_share(tree=isinstance(operator, TreeOperator) and not config.rotation),
+                    or default_spill_share(tree=not graph.is_one and not config.rotation),
                     inactive_epochs=config.inactive_epochs,
                     history_weight=config.history_weight,
                     room_share=config.room_share,
@@ -238,7 +237,7 @@ class Session:
                     buffer_bytes=config.buffer_bytes,
                     emulation=Emulation(config.row_seconds, config.speeds),
                 ),
-                operator,
+                graph,
                 opened.checkpoint.query_id,
                 opened.checkpoint.storage,
                 SinkCommitter(sink, opened.checkpoint.query_id),
@@ -252,7 +251,7 @@ class Session:
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
-                SparkEpoch(self.spark, operator, anchors, Told(self.spark)),
+                SparkEpoch(self.spark, graph, anchors, Told(self.spark)),
                 partial(_close, opened, engine, anchors, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,

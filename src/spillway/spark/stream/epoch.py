@@ -21,16 +21,14 @@ from spillway.spark.stream.failure import first_cause, has_lost_a_task
 from spillway.spark.worker import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.graph import (
     Delivery,
-    StatefulOperator,
+    Graph,
     TornEpochError,
-    TreeOperator,
     agreed,
     fused_levels,
     placement_of,
     remove_parcels,
 )
 from spillway.state.orders import NO_BOUND, Limits, Orders, Report
-from spillway.state.rows import GROUP_SQL
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN
 
 _LOG = logging.getLogger(__name__)
@@ -62,15 +60,15 @@ class SparkEpoch:
     """Executes epochs of one query; `batch` is the wire rows of the epoch, None if there are none."""
 
     spark: SparkSession
-    operator: StatefulOperator
+    graph: Graph
     anchors: Anchors
     told: Told
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         self._bound_batches(batch_bytes(one.limits for one in orders))
-        if isinstance(self.operator, TreeOperator):
-            return self._tree(self.operator, orders)
+        if not self.graph.is_one:
+            return self._levels(self.graph, orders)
         return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
 
     def job(self, orders: Sequence[Orders]) -> DataFrame:
@@ -78,16 +76,16 @@ class SparkEpoch:
         anchor = self.anchors.of(len(orders))
         frame = self._direct(orders) if anchor is None else self._anchored(anchor, orders)
         columns = None if self.batch is None else self._columns(self.batch)
-        operator, tasks = self.operator, self.told.tasks
-        if not isinstance(operator, TreeOperator):
-            return tasks.over(frame, by_partition(orders, operator), columns)
-        first, *later = fused_levels(orders, operator)
+        graph, tasks = self.graph, self.told.tasks
+        if graph.is_one:
+            return tasks.over(frame, by_partition(orders, graph.operators[0]), columns)
+        first, *later = fused_levels(orders, graph)
         if later and anchor is None and len(orders) <= self.told.parallelism:
-            return tasks.over(frame, all_levels(orders, operator, uuid.uuid4().hex), columns, barrier=True)
-        frame = tasks.over(frame, by_level(orders, operator, first), columns)
+            return tasks.over(frame, all_levels(orders, graph, uuid.uuid4().hex), columns, barrier=True)
+        frame = tasks.over(frame, by_level(orders, graph, first), columns)
         for levels in later:
             frame = self._delivered(frame, anchor, len(orders))
-            frame = tasks.over(frame, by_level(orders, operator, levels))
+            frame = tasks.over(frame, by_level(orders, graph, levels))
         return frame
 
     def _columns(self, batch: DataFrame) -> list[str]:
@@ -95,7 +93,7 @@ class SparkEpoch:
             self.told.columns = batch.columns
         return self.told.columns
 
-    def _tree(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+    def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         """Run the epoch again if its parts rest on different attempts, or if one of its tasks was lost.
 
         Nothing of an attempt counts before all its reports are here. What it wrote has names of its own.
@@ -120,7 +118,7 @@ class SparkEpoch:
         finally:
             remove_parcels(orders[0].state)
 
-    def _attempt(self, tree: TreeOperator, orders: Sequence[Orders]) -> list[Report]:
+    def _attempt(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         rows = self.job(orders).collect()
         return agreed(tree, {row["processor"]: Delivery.from_json(row["report"]) for row in rows})
 
@@ -162,12 +160,7 @@ class SparkEpoch:
     def _routed(self, targets: tuple[int, ...]) -> Column:
         if len(set(targets)) == 1:
             return F.lit(targets[0])
-        group = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=len(targets))
-        if isinstance(self.operator, TreeOperator):
-            groups = self.operator.join_groups
-            first = ",".join(str(join * groups) for join, _ in self.operator.tags)
-            local = GROUP_SQL.format(hash=HASH_WIRE_COLUMN, groups=groups)
-            group = f"element_at(array({first}), {TAG_COLUMN} + 1) + {local}"
+        group = self.graph.group_sql(TAG_COLUMN, HASH_WIRE_COLUMN)
         # Folded once to an array of numbers; hundreds of them as an expression each took Spark 10 ms longer.
         listed = f"cast(split('{','.join(map(str, targets))}', ',') as array<int>)"
         return F.expr(f"element_at({listed}, {group} + 1)")

@@ -22,14 +22,14 @@ from spillway.plan.operators import (
 )
 from spillway.spark.stream.slots import assigned_slots, shared_slots, wired
 from spillway.spark.stream.typed_input import TypedInput, normal_key, typed_input
-from spillway.state.graph import TreeOperator, bind_tree, symbol_name
+from spillway.state.graph import Graph, bind_tree, symbol_name
 from spillway.state.rows import GROUP_SQL, folded_sql, hash_in_group_sql
 from spillway.state.step import HASH_WIRE_COLUMN
 
 
 def bind_tree_plan(
     plan: TreePlan, sources: Mapping[str, DataFrame], groups: int
-) -> tuple[DataFrame, TreeOperator, tuple[tuple[str, ...], ...], tuple[str, ...]]:
+) -> tuple[DataFrame, Graph, tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """The stream, the operator, the Spark types of each leaf's columns, and those of the key classes."""
     typed = [typed_input(one, sources[one.source]) for one in plan.inputs]
     kinds = _class_types(plan, typed)

@@ -4,8 +4,9 @@ Inputs have different columns, but one shuffle carries them all: a wire row has 
 hash, and slots that inputs share by type (`wire_slots`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -28,17 +29,17 @@ from spillway.spark.stream.slots import assigned_slots, shared_slots, wired
 from spillway.spark.stream.tree_wire import bind_tree_plan
 from spillway.spark.stream.typed_input import TypedInput, normal_key, typed_input
 from spillway.state.frame import AggregateOperator
-from spillway.state.graph import StatefulOperator
+from spillway.state.graph import Graph
 from spillway.state.join import JoinOperator
 from spillway.state.step import HASH_WIRE_COLUMN, WireInput
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A view bound to Spark: the stream of wire rows, and the operator that reads them."""
+    """A view bound to Spark: the stream of wire rows, and the graph of operators that reads them."""
 
     stream: DataFrame
-    operator: StatefulOperator
+    graph: Graph
     schema: pa.Schema
     """The result's schema as the view defines it."""
     state_types: tuple[tuple[str, ...], ...]
@@ -48,11 +49,15 @@ class Wire:
 
 def bind(plan: Plan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
     """Resolve the plan's expressions against the sources' DataFrames."""
-    if isinstance(plan, AggregatePlan):
-        return _bind_aggregate(plan, sources[plan.input.source], groups)
-    if isinstance(plan, TreePlan):
-        rows_of_all, tree, types, kinds = bind_tree_plan(plan, sources, groups)
-        return Wire(rows_of_all, tree, tree.result_schema, types, kinds)
+    return _BINDERS[plan.kind](plan, sources, groups)
+
+
+def _bind_tree(plan: TreePlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
+    rows, graph, types, kinds = bind_tree_plan(plan, sources, groups)
+    return Wire(rows, graph, graph.result_schema, types, kinds)
+
+
+def _bind_join(plan: JoinPlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
     typed = [typed_input(one, sources[one.source]) for one in plan.inputs]
     key_types = tuple(
         common_key_type(
@@ -117,12 +122,12 @@ def _bound(
         windows=plan.windows,
     )
     types = tuple(tuple(field.dataType.simpleString() for field in columns) for columns in fields)
-    return Wire(stream, operator, schema, types, key_types)
+    return Wire(stream, Graph.of_one(operator), schema, types, key_types)
 
 
-def _bind_aggregate(plan: AggregatePlan, source: DataFrame, groups: int) -> Wire:
+def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
     """Keys are always kept: a null key is one too, and no hash of 64 bits is left for it."""
-    typed = typed_input(plan.input, source)
+    typed = typed_input(plan.input, sources[plan.input.source])
     labels = [label for (label,) in plan.key_labels]
     key_types = tuple(
         common_key_type([(label, key.simpleString())]) for label, key in zip(labels, typed.keys, strict=True)
@@ -172,7 +177,7 @@ def _bind_aggregate(plan: AggregatePlan, source: DataFrame, groups: int) -> Wire
         result_schema=schema,
     )
     types = (tuple(field.dataType.simpleString() for field in fields),)
-    return Wire(wired(frame, 0, fields, names, slots), operator, schema, types, key_types)
+    return Wire(wired(frame, 0, fields, names, slots), Graph.of_one(operator), schema, types, key_types)
 
 
 def _with_keys(
@@ -187,3 +192,9 @@ def _with_keys(
     frame = frame.withColumn(HASH_WIRE_COLUMN, F.xxhash64(*names))
     kept = () if exact else tuple(frame.schema[name] for name in names)
     return frame, (*one.columns, *kept)
+
+
+_BINDERS: Mapping[str, Callable[..., Wire]] = MappingProxyType(
+    {JoinPlan.kind: _bind_join, AggregatePlan.kind: _bind_aggregate, TreePlan.kind: _bind_tree}
+)
+"""How a plan of each kind becomes a graph of operators over Spark's rows."""

@@ -18,12 +18,10 @@ from pyspark import TaskContext
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spillway.errors import StateError
-from spillway.state.frame import AggregateOperator
-from spillway.state.graph import Delivery, Meeting, TreeOperator, TreeStep, placement_of, run_step, together
-from spillway.state.join import JoinOperator
+from spillway.state.graph import Delivery, Graph, Meeting, TreeStep, placement_of, run_step, together
 from spillway.state.memory import TierDirectory
 from spillway.state.orders import Orders
-from spillway.state.step import Place
+from spillway.state.step import Operator, Place
 from spillway.state.storage import Storage
 
 COMMIT_SCHEMA = StructType([StructField("processor", IntegerType()), StructField("report", StringType())])
@@ -32,9 +30,7 @@ _COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
 Batches = Iterator[pa.RecordBatch]
 
 
-def by_partition(
-    orders: Sequence[Orders], operator: JoinOperator | AggregateOperator
-) -> Callable[[Batches], Batches]:
+def by_partition(orders: Sequence[Orders], operator: Operator) -> Callable[[Batches], Batches]:
     """For `mapInArrow`, where the number of the partition is the number of the processor."""
 
     def task(batches: Batches) -> Batches:
@@ -45,9 +41,7 @@ def by_partition(
     return task
 
 
-def by_level(
-    orders: Sequence[Orders], tree: TreeOperator, levels: Sequence[int]
-) -> Callable[[Batches], Batches]:
+def by_level(orders: Sequence[Orders], tree: Graph, levels: Sequence[int]) -> Callable[[Batches], Batches]:
     """The same for some levels of a tree: rows or deliveries in, deliveries out, by target."""
     placement = placement_of(orders)
 
@@ -68,7 +62,7 @@ def by_level(
     return task
 
 
-def all_levels(orders: Sequence[Orders], tree: TreeOperator, meeting: str) -> Callable[[Batches], Batches]:
+def all_levels(orders: Sequence[Orders], tree: Graph, meeting: str) -> Callable[[Batches], Batches]:
     """The same for a whole tree in one stage, all of whose tasks run at the same time."""
     placement = placement_of(orders)
 
@@ -129,9 +123,7 @@ def arrive(state: str, staging: str | None, tier: str) -> None:
     TierDirectory(str(query), in_memory=True).join(int(executor_name()))
 
 
-def _commit_row(
-    orders: Orders, operator: JoinOperator | AggregateOperator, batches: Iterable[pa.RecordBatch]
-) -> pa.RecordBatch:
+def _commit_row(orders: Orders, operator: Operator, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
     report = run_step(orders, operator, _here(orders), batches)
     for _ in batches:  # Spark reuses only a worker that has read its input to the end
         pass

@@ -4,18 +4,21 @@ A plain value, pickled to the workers. Columns are numbered as in waiting rows; 
 the key columns among them, are those of state, so both number them alike.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
-from spillway.model import GroupSet, Statistic, Window, kept_range_us, kept_rows
+from spillway.model import Statistic, Window, kept_range_us, kept_rows
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.state.rows import NEVER
-from spillway.state.step import WireInput
+from spillway.state.rows import NEVER, CompactionLimits, Run, superseded
+from spillway.state.step import Emission, Merges, WireInput
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateOperator:
+    kind: ClassVar[str] = "frame"
     inputs: tuple[WireInput]
     outputs: tuple[Expression, ...]
     """Over the columns of the row (input 0) and its statistics (input 1)."""
@@ -62,6 +65,13 @@ class AggregateOperator:
             return None
         return NEVER if earliest is None else earliest - range_us
 
-    def above(self, groups: GroupSet) -> GroupSet:  # noqa: ARG002 - nothing is above it
-        """Groups that may still get rows from missing results of these."""
-        return 0
+    @property
+    def emission(self) -> Emission | None:
+        return None
+
+    def with_result_schema(self, schema: pa.Schema) -> "AggregateOperator":
+        return replace(self, result_schema=schema)
+
+    def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
+        """Where the last rows of a key stay, newer rows replace older ones: runs full of those are swept."""
+        return superseded(runs, limits, merges) if self.kept_rows else ()

@@ -6,17 +6,16 @@ then `step`; `kinds` is where operators are looked up by kind.
 
 from spillway.state.graph.binding import bind_tree, symbol_name
 from spillway.state.graph.delivery import Delivery, TornEpochError, agreed, remove_parcels, together
-from spillway.state.graph.graph import TreeOperator
-from spillway.state.graph.kinds import StatefulOperator, run_step, with_schema
+from spillway.state.graph.graph import Graph
+from spillway.state.graph.kinds import run_step
 from spillway.state.graph.meeting import Meeting
 from spillway.state.graph.step import TreeStep, fused_levels, placement_of
 
 __all__ = [
     "Delivery",
+    "Graph",
     "Meeting",
-    "StatefulOperator",
     "TornEpochError",
-    "TreeOperator",
     "TreeStep",
     "agreed",
     "bind_tree",
@@ -26,5 +25,4 @@ __all__ = [
     "run_step",
     "symbol_name",
     "together",
-    "with_schema",
 ]

@@ -20,7 +20,7 @@ from spillway.plan.operators import (
     TreePlan,
     layout,
 )
-from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.join import JoinOperator
 from spillway.state.step import Emission, WireInput
 
@@ -33,7 +33,7 @@ def bind_tree(
     leaf_type: LeafType,
     leaf_slots: Sequence[tuple[str, ...]],
     groups: int,
-) -> TreeOperator:
+) -> Graph:
     """`leaf_slots` says of each leaf where on the wire the columns lie that `leaf_symbols` names."""
     layouts = layout(plan, exact)
     joins = tuple(
@@ -48,7 +48,7 @@ def bind_tree(
     if plan.partition:
         grid = Grid.of(plan.partition, groups)
         counted = tuple(grid.first_copies(classes) for classes in plan.key_classes)
-    return TreeOperator(joins, tuple(tags[leaf] for leaf in range(len(plan.inputs))), counted)
+    return Graph(joins, tuple(tags[leaf] for leaf in range(len(plan.inputs))), counted)
 
 
 def symbol_name(symbol: Symbol) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from spillway.errors import StateError
 from spillway.state.graph.exchange import DIRECTORY
-from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.orders import Report
 from spillway.state.storage import Storage
 
@@ -63,7 +63,7 @@ def together(inbox: Iterable[Delivery]) -> Delivery:
     return Delivery(parcels, reports, input_rows, seen)
 
 
-def agreed(tree: TreeOperator, commits: Mapping[int, Delivery]) -> list[Report]:
+def agreed(tree: Graph, commits: Mapping[int, Delivery]) -> list[Report]:
     """The reports of an epoch, by processor, if all its parts rest on the same attempts."""
     attempts: dict[tuple[int, int], str] = {}
     for commit in commits.values():
@@ -74,8 +74,8 @@ def agreed(tree: TreeOperator, commits: Mapping[int, Delivery]) -> list[Report]:
                 )
     reports = []
     for _, commit in sorted(commits.items()):
-        by_join = [Report.from_json(commit.reports[join]) for join in range(len(tree.joins))]
-        reports.append(replace(tree.of_tree(by_join), input_rows=commit.input_rows))
+        by_join = [Report.from_json(commit.reports[join]) for join in range(len(tree.operators))]
+        reports.append(replace(tree.merged_report(by_join), input_rows=commit.input_rows))
     return reports
 
 

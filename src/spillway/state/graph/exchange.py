@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.plan.expression import Columns, Expression
-from spillway.state.join import JoinOperator
 from spillway.state.rows import Int64Array, folded, group_of, hash_in_group
-from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Written, output_arrays
+from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Operator, Written, output_arrays
 from spillway.state.storage import Storage
 
 DIRECTORY = "exchange"
@@ -26,13 +25,13 @@ class Outlet:
     """Where the results of a join go: to its parent's groups, which are placed on processors."""
 
     storage: Storage
-    parent: JoinOperator
+    parent: Operator
     placement: tuple[int, ...]
     """The processor of each of the parent's groups."""
     sent: dict[int, str] = field(default_factory=dict)
     """Filled when the join is done: the file for each processor that gets rows."""
 
-    def writer(self, operator: JoinOperator, stem: str) -> "ExchangeWriter":
+    def writer(self, operator: Operator, stem: str) -> "ExchangeWriter":
         return ExchangeWriter(operator, self, stem)
 
 
@@ -71,7 +70,7 @@ def read_parcels(storage: Storage, names: Iterable[str]) -> Iterator[pa.RecordBa
 class ExchangeWriter:
     """Takes the results of a join, as a `ResultWriter` does, and makes them input of its parent."""
 
-    def __init__(self, operator: JoinOperator, outlet: Outlet, stem: str) -> None:
+    def __init__(self, operator: Operator, outlet: Outlet, stem: str) -> None:
         assert operator.emission is not None
         self._operator = operator
         self._emission = operator.emission

@@ -1,67 +1,117 @@
-"""A tree of joins as one operator: groups and inputs of all joins numbered through.
+"""Operators that feed each other, as one: groups and inputs of all of them numbered through.
 
-Join j of a tree with G groups each has the groups j*G to (j+1)*G - 1, and its inputs follow those of the
-joins before it. The manager knows only these numbers: it places, moves, spills and cleans up groups of any
-join alike. Each join's own step knows only its own: `for_join` and `of_tree` translate what goes to it and
-what comes back.
+Operator j of a graph with G groups each has the groups j*G to (j+1)*G - 1, and its inputs follow those of the
+operators before it. The manager knows only these numbers: it places, moves, spills and cleans up groups of
+any operator alike. Each operator's own step knows only its own: `local_orders` and `merged_report` translate
+what goes to it and what comes back. A view with one operator is a graph of one, whose numbers are its own.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from spillway.model import GroupSet, Window, all_groups, union
-from spillway.state.join import JoinOperator
 from spillway.state.log import Cursor
 from spillway.state.orders import CleanupBatch, Orders, Report, lineage
-from spillway.state.rows import Pending, Run
-from spillway.state.step import WireInput
+from spillway.state.rows import GROUP_SQL, CompactionLimits, Int64Array, Pending, Run, group_of
+from spillway.state.step import Merges, Operator, WireInput
 
 
 @dataclass(frozen=True)
-class TreeOperator:
-    joins: tuple[JoinOperator, ...]
-    """Children before their parents; the last is the root."""
+class Graph:
+    operators: tuple[Operator, ...]
+    """Those that feed others before these; the last gives the results of the view."""
     tags: tuple[tuple[int, int], ...]
-    """Per input of the view, by its tag on the wire: the join that takes it in, and as which input."""
+    """Per input of the view, by its tag on the wire: the operator that takes it in, and as which input."""
     counted: tuple[GroupSet, ...] | None = None
     """Per input, the groups in which a row of it counts as arrived: it may have copies. None: no row has."""
 
+    @classmethod
+    def of_one(cls, operator: Operator) -> "Graph":
+        return cls((operator,), tuple((0, number) for number in range(len(operator.inputs))))
+
     @property
-    def join_groups(self) -> int:
-        return self.joins[0].groups
+    def is_one(self) -> bool:
+        """Whether no row goes from one operator to another."""
+        return len(self.operators) == 1
+
+    @property
+    def operator_groups(self) -> int:
+        """How many groups each operator has."""
+        return self.operators[0].groups
 
     @property
     def groups(self) -> int:
-        return self.join_groups * len(self.joins)
+        return self.operator_groups * len(self.operators)
 
     @cached_property
     def inputs(self) -> tuple[WireInput, ...]:
-        return tuple(one for join in self.joins for one in join.inputs)
+        return tuple(one for join in self.operators for one in join.inputs)
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
-        return tuple(window for join in self.joins for window in join.windows)
+        return tuple(window for join in self.operators for window in join.windows)
 
     @property
     def result_schema(self) -> pa.Schema:
-        return self.joins[-1].result_schema
+        return self.operators[-1].result_schema
+
+    def with_result_schema(self, schema: pa.Schema) -> "Graph":
+        *others, root = self.operators
+        return replace(self, operators=(*others, root.with_result_schema(schema)))
 
     @property
-    def waiting_time(self) -> int | None:
-        return None
+    def waits(self) -> bool:
+        """Whether rows wait for the watermark."""
+        return any(one.waiting_time is not None for one in self.operators)
 
     @property
     def splittable(self) -> bool:
-        return all(join.splittable for join in self.joins)
+        return all(one.splittable for one in self.operators)
+
+    @cached_property
+    def group_sets(self) -> tuple[GroupSet, ...]:
+        """The groups of each operator."""
+        return tuple(self.groups_of(number) for number in range(len(self.operators)))
+
+    @cached_property
+    def group_heights(self) -> tuple[int, ...]:
+        """Per group, how many operators are between it and the view's results."""
+        return tuple(height for height in self.heights for _ in range(self.operator_groups))
+
+    def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
+        """What the operators want to merge of their own runs besides `merges`."""
+        found: Merges = ()
+        for number, operator in enumerate(self.operators):
+            first = self.first_input(number)
+            mine = [one for one in runs if first <= one.input < first + len(operator.inputs)]
+            found += operator.extra_merges(mine, limits, merges)
+        return found
+
+    def group_numbers(self, tags: NDArray[np.integer[Any]], hashes: Int64Array) -> Int64Array:
+        """The group of each row on the wire. See `group_sql`."""
+        first = np.array([number for number, _ in self.tags])[tags] * self.operator_groups
+        groups: Int64Array = first + group_of(hashes, self.operator_groups)
+        return groups
+
+    def group_sql(self, tag: str, key_hash: str) -> str:
+        """The same in Spark SQL."""
+        local = GROUP_SQL.format(hash=key_hash, groups=self.operator_groups)
+        if self.is_one:
+            return local
+        first = ",".join(str(number * self.operator_groups) for number, _ in self.tags)
+        return f"element_at(array({first}), {tag} + 1) + {local}"
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
         """Per join, how many joins are below it, one under the other."""
-        levels = [0 for _ in self.joins]
-        for number, join in enumerate(self.joins):
+        levels = [0 for _ in self.operators]
+        for number, join in enumerate(self.operators):
             if join.emission is not None:
                 parent = join.emission.operator
                 levels[parent] = max(levels[parent], levels[number] + 1)
@@ -70,34 +120,34 @@ class TreeOperator:
     @cached_property
     def heights(self) -> tuple[int, ...]:
         """Per join, how many joins are between it and the view's results; the root has none."""
-        heights = [0 for _ in self.joins]
-        for number in reversed(range(len(self.joins))):
-            emission = self.joins[number].emission
+        heights = [0 for _ in self.operators]
+        for number in reversed(range(len(self.operators))):
+            emission = self.operators[number].emission
             if emission is not None:
                 heights[number] = heights[emission.operator] + 1
         return tuple(heights)
 
     def groups_of(self, join: int) -> GroupSet:
-        return all_groups(self.join_groups) << join * self.join_groups
+        return all_groups(self.operator_groups) << join * self.operator_groups
 
     def ancestors(self, join: int) -> tuple[int, ...]:
-        emission = self.joins[join].emission
+        emission = self.operators[join].emission
         return () if emission is None else (emission.operator, *self.ancestors(emission.operator))
 
-    def joins_of(self, groups: GroupSet) -> tuple[int, ...]:
+    def operators_of(self, groups: GroupSet) -> tuple[int, ...]:
         """The joins that have some of these groups."""
-        return tuple(number for number in range(len(self.joins)) if groups & self.groups_of(number))
+        return tuple(number for number in range(len(self.operators)) if groups & self.groups_of(number))
 
-    def above(self, groups: GroupSet) -> GroupSet:
+    def downstream(self, groups: GroupSet) -> GroupSet:
         """Groups that may still get rows from missing results of these."""
-        return union(self.groups_of(up) for join in self.joins_of(groups) for up in self.ancestors(join))
+        return union(self.groups_of(up) for join in self.operators_of(groups) for up in self.ancestors(join))
 
     def first_input(self, join: int) -> int:
-        return sum(len(one.inputs) for one in self.joins[:join])
+        return sum(len(one.inputs) for one in self.operators[:join])
 
-    def for_join(self, orders: Orders, join: int) -> Orders:
+    def local_orders(self, orders: Orders, join: int) -> Orders:
         """A processor's orders as one join's step understands them."""
-        first, inputs = self.first_input(join), len(self.joins[join].inputs)
+        first, inputs = self.first_input(join), len(self.operators[join].inputs)
 
         def run(one: Run) -> Run:
             live, spilled = self._local(one.live, join), self._local(one.spilled, join)
@@ -137,7 +187,7 @@ class TreeOperator:
             clean=orders.clean and not grows,
             cleaned=0,
             expired=() if grows else tuple(name for name in orders.expired if name in names),
-            keep=all_groups(self.join_groups) if grows else self._local(orders.keep, join),
+            keep=all_groups(self.operator_groups) if grows else self._local(orders.keep, join),
             suspended=self._local(orders.suspended, join),
             held=queue(orders.held),
             incoming=tuple(run(one) for one in orders.incoming if first <= one.input < first + inputs),
@@ -146,21 +196,21 @@ class TreeOperator:
 
     def _growing(self, cleaned: GroupSet) -> set[int]:
         """The joins that get rows while these groups are cleaned up."""
-        return {up for join in self.joins_of(cleaned) for up in self.ancestors(join)}
+        return {up for join in self.operators_of(cleaned) for up in self.ancestors(join)}
 
-    def of_tree(self, reports: Sequence[Report]) -> Report:
+    def merged_report(self, reports: Sequence[Report]) -> Report:
         """One processor's reports, one of each join in order, as that of the whole tree."""
         root = reports[-1]
 
         def counts(of: str) -> dict[int, int]:
             found: dict[int, int] = {}
             for join, report in enumerate(reports):
-                found |= {group + join * self.join_groups: n for group, n in getattr(report, of).items()}
+                found |= {group + join * self.operator_groups: n for group, n in getattr(report, of).items()}
             return found
 
         def masks(of: str) -> GroupSet:
             return union(
-                getattr(report, of) << join * self.join_groups for join, report in enumerate(reports)
+                getattr(report, of) << join * self.operator_groups for join, report in enumerate(reports)
             )
 
         seconds: dict[str, float] = {}
@@ -174,7 +224,7 @@ class TreeOperator:
             executor=root.executor,
             added=tuple(self._global_run(run, join) for join, one in numbered for run in one.added),
             replaced=tuple(
-                (name, groups << join * self.join_groups)
+                (name, groups << join * self.operator_groups)
                 for join, one in numbered
                 for name, groups in one.replaced
             ),
@@ -209,7 +259,7 @@ class TreeOperator:
         )
 
     def _outputs(self, root: Report) -> dict[int, tuple[int, int, int]]:
-        first = (len(self.joins) - 1) * self.join_groups
+        first = (len(self.operators) - 1) * self.operator_groups
         return {first + group: (results, 0, 0) for group, results in root.group_results.items()}
 
     def _latest(self, reports: Sequence[Report]) -> tuple[int | None, ...]:
@@ -217,21 +267,21 @@ class TreeOperator:
             return ()
         return tuple(
             time
-            for join, report in zip(self.joins, reports, strict=True)
+            for join, report in zip(self.operators, reports, strict=True)
             for time in (report.latest or (None,) * len(join.inputs))
         )
 
     def _local(self, groups: GroupSet, join: int) -> GroupSet:
-        return groups >> join * self.join_groups & all_groups(self.join_groups)
+        return groups >> join * self.operator_groups & all_groups(self.operator_groups)
 
     def _global_run(self, run: Run, join: int) -> Run:
-        shift = join * self.join_groups
+        shift = join * self.operator_groups
         number = run.input + self.first_input(join)
         return replace(run, input=number, live=run.live << shift, spilled=run.spilled << shift)
 
     def _global_pending(self, entry: Pending, join: int) -> Pending:
-        groups = entry.groups << join * self.join_groups
+        groups = entry.groups << join * self.operator_groups
         return replace(entry, input=entry.input + self.first_input(join), groups=groups)
 
     def _global_cursor(self, cursor: Cursor, join: int) -> Cursor:
-        return replace(cursor, groups=cursor.groups << join * self.join_groups)
+        return replace(cursor, groups=cursor.groups << join * self.operator_groups)

@@ -1,32 +1,37 @@
 """Runs one operator's part of an epoch, whatever its kind, and measures it."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from spillway.state.frame import AggregateOperator, AggregateStep
-from spillway.state.graph.graph import TreeOperator
 from spillway.state.join import JoinOperator, JoinStep
 from spillway.state.memory import bound_allocator, give_back
 from spillway.state.orders import NO_BOUND, Orders, Report
-from spillway.state.step import Allocated, Outlet, Place
-
-StatefulOperator = JoinOperator | AggregateOperator | TreeOperator
+from spillway.state.step import Allocated, Operator, Outlet, Place
 
 
-def with_schema(operator: StatefulOperator, schema: pa.Schema) -> StatefulOperator:
-    """The operator with results of this schema."""
-    if isinstance(operator, TreeOperator):
-        *others, root = operator.joins
-        return replace(operator, joins=(*others, replace(root, result_schema=schema)))
-    return replace(operator, result_schema=schema)
+class Step(Protocol):
+    """One operator's part of one epoch on one processor."""
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Report: ...
+
+
+StepMaker = Callable[[Orders, Any, Place, Outlet | None], Step]
+
+_STEPS: Mapping[str, StepMaker] = MappingProxyType(
+    {JoinOperator.kind: JoinStep, AggregateOperator.kind: AggregateStep}
+)
+"""What runs an operator of each kind. A new kind is a package beside `join` and `frame`, and a line here."""
 
 
 def run_step(
     orders: Orders,
-    operator: JoinOperator | AggregateOperator,
+    operator: Operator,
     place: Place,
     batches: Iterable[pa.RecordBatch],
     outlet: Outlet | None = None,
@@ -38,10 +43,7 @@ def run_step(
         bound_allocator(round_bytes // 8)
     allocated = Allocated()
     before = allocated()
-    if isinstance(operator, AggregateOperator):
-        report = AggregateStep(orders, operator, place).run(batches)
-    else:
-        report = JoinStep(orders, operator, place, outlet).run(batches)
+    report = _STEPS[operator.kind](orders, operator, place, outlet).run(batches)
     report = _without(report, allocated() - before)
     if round_bytes < NO_BOUND:
         give_back()

@@ -19,7 +19,7 @@ from spillway.errors import StateError
 from spillway.model import members
 from spillway.state.graph.delivery import Delivery
 from spillway.state.graph.exchange import DIRECTORY, Outlet, ParcelWriter, read_parcels
-from spillway.state.graph.graph import TreeOperator
+from spillway.state.graph.graph import Graph
 from spillway.state.graph.kinds import run_step
 from spillway.state.memory import MemoryTier
 from spillway.state.orders import Orders, Report
@@ -32,7 +32,7 @@ MOST_SLICES = 16
 """Into more pieces than this, rows of a batch are not cut: they are collected per join."""
 
 
-def fused_levels(orders: Sequence[Orders], tree: TreeOperator) -> list[list[int]]:
+def fused_levels(orders: Sequence[Orders], tree: Graph) -> list[list[int]]:
     """The levels of each stage: as long as all groups so far are on one processor, no row has to travel."""
     placement = placement_of(orders)
     stages = [[0]]
@@ -56,7 +56,7 @@ def placement_of(orders: Sequence[Orders]) -> tuple[int, ...]:
 class TreeStep:
     """One processor's part of some levels of an epoch."""
 
-    tree: TreeOperator
+    tree: Graph
     orders: Orders
     placement: tuple[int, ...]
     processors: int
@@ -76,9 +76,9 @@ class TreeStep:
             rows = read_parcels(storage, parcels.pop(join, []))
             if arrived is not None:
                 rows = arrived.rows_of(join)
-            operator, outlet = self.tree.joins[join], self._outlet(join, storage)
+            operator, outlet = self.tree.operators[join], self._outlet(join, storage)
             mine = replace(self.place, attempt=f"{self.place.attempt}-{join}")
-            orders = replace(self.tree.for_join(self.orders, join), advances=not advanced)
+            orders = replace(self.tree.local_orders(self.orders, join), advances=not advanced)
             report = run_step(orders, operator, mine, rows, outlet)
             advanced |= report.probed_rows > 0
             for _ in rows:  # a clean-up does not look at its input
@@ -106,19 +106,19 @@ class TreeStep:
         }
 
     def _outlet(self, join: int, storage: Storage) -> Outlet | None:
-        emission = self.tree.joins[join].emission
+        emission = self.tree.operators[join].emission
         if emission is None:
             return None
-        first = emission.operator * self.tree.join_groups
-        placement = self.placement[first : first + self.tree.join_groups]
-        return Outlet(storage, self.tree.joins[emission.operator], placement)
+        first = emission.operator * self.tree.operator_groups
+        placement = self.placement[first : first + self.tree.operator_groups]
+        return Outlet(storage, self.tree.operators[emission.operator], placement)
 
     def _free(self) -> None:
         """Give back what leaves memory in all joins, before the first of them takes more."""
-        for join in range(len(self.tree.joins)):
-            orders = self.tree.for_join(self.orders, join)
+        for join in range(len(self.tree.operators)):
+            orders = self.tree.local_orders(self.orders, join)
             if orders.free:
-                tier = MemoryTier(orders.tier, self.tree.join_groups)
+                tier = MemoryTier(orders.tier, self.tree.operator_groups)
                 tier.keep_only((*orders.runs, *orders.incoming))
                 tier.open()
                 tier.free(orders.free)
@@ -136,13 +136,13 @@ class _Arrived:
         stem = f"{step.orders.sequence:012d}-{step.orders.processor:04d}-{step.place.attempt}"
         self._writers = {
             join: ParcelWriter(storage, f"{DIRECTORY}/{stem}-in-{join}.arrow")
-            for join in range(len(step.tree.joins))
+            for join in range(len(step.tree.operators))
         }
         self._ended = False
         tags = step.tree.tags
         self._join_of = np.array([join for join, _ in tags], dtype=np.int64)
         self._input_of = np.array([number for _, number in tags], dtype=np.int8)
-        counted, groups = step.tree.counted, step.tree.join_groups
+        counted, groups = step.tree.counted, step.tree.operator_groups
         self._counted = None if counted is None else np.array([flags(mask, groups) for mask in counted])
 
     def rows_of(self, join: int) -> Iterator[pa.RecordBatch]:
@@ -187,14 +187,14 @@ class _Arrived:
         """How many rows a batch has, of copies the first ones only."""
         if self._counted is None:
             return int(batch.num_rows)
-        groups = group_of(batch.column(HASH_WIRE_COLUMN).to_numpy(), self._tree.join_groups)
+        groups = group_of(batch.column(HASH_WIRE_COLUMN).to_numpy(), self._tree.operator_groups)
         return int(self._counted[tags, groups].sum())
 
     def _piece(
         self, batch: pa.RecordBatch, tags: Int8Array, rows: slice | Int64Array, join: int
     ) -> pa.RecordBatch:
         """Some rows of a batch as one join knows them: its own numbers of inputs, and only its columns."""
-        inputs = self._tree.joins[join].inputs
+        inputs = self._tree.operators[join].inputs
         names = [name for name in batch.schema.names if name == TAG_COLUMN or name in _wanted(inputs)]
         columns = batch.select(names)
         if isinstance(rows, slice):

@@ -4,17 +4,21 @@ A plain value, pickled to the workers. The key columns of an input come last and
 hashes do not imply equal keys.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
-from spillway.model import GroupSet, Window
+from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.state.step import Emission, WireInput
+from spillway.state.rows import CompactionLimits, Run
+from spillway.state.step import Emission, Merges, WireInput
 
 
 @dataclass(frozen=True, slots=True)
 class JoinOperator:
+    kind: ClassVar[str] = "join"
     inputs: tuple[WireInput, ...]
     outputs: tuple[Expression, ...]
     residual: Expression | None
@@ -28,9 +32,12 @@ class JoinOperator:
     emission: Emission | None = None
     """None: the results are those of the view."""
 
-    def above(self, groups: GroupSet) -> GroupSet:  # noqa: ARG002 - nothing is above a single join
-        """Groups that may still get rows from missing results of these."""
-        return 0
+    def with_result_schema(self, schema: pa.Schema) -> "JoinOperator":
+        return replace(self, result_schema=schema)
+
+    def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:  # noqa: ARG002
+        """None: a row of a join is never replaced by a newer one."""
+        return ()
 
     @property
     def waiting_time(self) -> int | None:

@@ -5,7 +5,7 @@ Contract: an attempt only creates files under names of its own, so it may be rep
 
 from spillway.state.step.intake import Deltas, Intake
 from spillway.state.step.meter import Allocated
-from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Emission, WireInput
+from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Emission, Merges, Operator, WireInput
 from spillway.state.step.results import Outlet, Writer, Written, output_arrays
 from spillway.state.step.tally import typical_error
 from spillway.state.step.task import Attempt, Clock, Place, nonzero
@@ -19,6 +19,8 @@ __all__ = [
     "Deltas",
     "Emission",
     "Intake",
+    "Merges",
+    "Operator",
     "Outlet",
     "Place",
     "WireInput",

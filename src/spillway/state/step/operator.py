@@ -3,13 +3,18 @@
 Columns of an input are numbered as in its runs, the hash not counted.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import pyarrow as pa
 
-from spillway.model import GroupSet, Window
+from spillway.model import Window
 from spillway.plan.expression import ColumnRef
+from spillway.state.rows import CompactionLimits, Run
+
+Merges = tuple[tuple[str, ...], ...]
+"""Names of runs, each group of which becomes one."""
 
 TAG_COLUMN = "t"
 HASH_WIRE_COLUMN = "h"
@@ -25,7 +30,9 @@ class WireInput:
 
 
 class Operator(Protocol):
-    """What all stateful operators have."""
+    """What all stateful operators answer. A frozen value, pickled to workers; its step is found by kind."""
+
+    kind: ClassVar[str]
 
     @property
     def inputs(self) -> tuple[WireInput, ...]: ...
@@ -51,7 +58,14 @@ class Operator(Protocol):
     def splittable(self) -> bool:
         """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
 
-    def above(self, groups: GroupSet) -> GroupSet: ...
+    @property
+    def emission(self) -> "Emission | None":
+        """None: the results are those of the view."""
+
+    def with_result_schema(self, schema: pa.Schema) -> Self: ...
+
+    def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
+        """Runs that are worth merging besides `merges`, which are chosen by size."""
 
 
 @dataclass(frozen=True, slots=True)
