@@ -54,12 +54,12 @@ class Query:
         self.budget_is_hard = budget_is_hard
         self._clean_at_end = clean_at_end
         self._engine = engine
-        self._before = engine.manifest.counters
         self._epoch = epoch
         self._close = close
         self._listener = listener
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._peak: dict[int, tuple[int, int]] = {}
+        self._run_input_rows = self._run_results = self._run_epochs = 0
         self._error: SpillwayError | None = None
         self._stopping = threading.Event()
         self._one_epoch = threading.RLock()
@@ -183,7 +183,6 @@ class Query:
     def summary(self) -> dict[str, Any]:
         """Totals over all restarts; time, memory, malformed rows and `run_...` are of this run."""
         counters, missing = self._engine.manifest.counters, self.missing()
-        before = self._before
         elapsed = time.perf_counter() - self._started if self._seconds is None else self._seconds
         return {
             "query_id": self.id,
@@ -191,9 +190,9 @@ class Query:
             "results_runtime": counters.results_runtime,
             "results_cleanup": counters.results_cleanup,
             "epochs": counters.epochs,
-            "run_input_rows": counters.input_rows - before.input_rows,
-            "run_results": counters.results - before.results,
-            "run_epochs": counters.epochs - before.epochs,
+            "run_input_rows": self._run_input_rows,
+            "run_results": self._run_results,
+            "run_epochs": self._run_epochs,
             "spills": counters.spills,
             "relocations": counters.relocations,
             "late_rows": counters.late_rows,
@@ -314,6 +313,9 @@ class Query:
 
     def _note(self, entry: dict[str, Any]) -> None:
         self._recent.append(self._progress(entry))
+        self._run_input_rows += entry["input_rows"]
+        self._run_results += entry["results"]
+        self._run_epochs += 1
         for one in entry["processors"]:
             number = one["processor"]
             resident, peak = self._peak.get(number, (0, 0))

@@ -23,10 +23,6 @@ class Counters:
     expired_rows: int = 0
     null_time_rows: int = 0
 
-    @property
-    def results(self) -> int:
-        return self.results_runtime + self.results_cleanup
-
     def plus(self, other: "Counters") -> "Counters":
         return Counters(
             self.input_rows + other.input_rows,
