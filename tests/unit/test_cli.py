@@ -1,6 +1,8 @@
 """The command line without Spark: plans, errors as one line and an exit code, progress."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +172,11 @@ def test_usage_errors_are_json_too(call: Call) -> None:
 
 def test_the_version_is_told(call: Call) -> None:
     assert call("--version") == (0, f"spillway {__version__}\n", "")
+
+
+def test_a_process_ends_without_a_word_more(tmp_path: Path) -> None:
+    """Libraries complain when Python ends before the command's thread has; a third of the time it did."""
+    for _ in range(6):
+        words = [sys.executable, "-m", "spillway", "explain", str(tmp_path / "nowhere.toml")]
+        ended = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (1, 1), ended.stderr

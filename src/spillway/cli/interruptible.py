@@ -137,6 +137,7 @@ def supervise(work: Callable[[], object], *, last: bool = False) -> int:
         while (number := os.read(reading, 1)[0]) != ENDED:
             if number in SIGNALS and not command.stop(number):
                 return _end_at_once(command, InterruptError(number))
+        command.thread.join()  # its last references are gone before Python ends
     finally:
         for one, handler in before.items():
             signal.signal(one, signal.SIG_IGN if last else handler)
