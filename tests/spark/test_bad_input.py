@@ -105,6 +105,7 @@ REFUSED_BEFORE_ANYTHING: dict[str, tuple[dict[str, str], str]] = {
         {"sql": SQL.replace("AS q", "AS P")},
         r"two result columns are called P: a\.id and b\.id; alias",
     ),
+    "too little memory": ({"run": 'memory = "2MB"'}, r"memory = 2097152 bytes .*give at least 4MB"),
     "no memory": ({"run": 'memory = "much"'}, r'job file .*job\.toml: \[run\] memory = "much": not a size'),
 }
 
@@ -337,3 +338,41 @@ def test_a_manifest_that_lacks_an_epoch_is_refused(lab: "Lab", command: Command,
         victim.write_bytes(whole)
     assert command("run", write_job(lab))[0] == 0
     assert lab.results() == lab.duckdb(SQL)
+
+
+@pytest.mark.parametrize("sink", ["delta", "parquet"])
+def test_a_sink_that_was_deleted_or_changed_is_refused(
+    lab: "Lab", command: Command, tree: Tree, sink: str
+) -> None:
+    fill(lab, 2)
+    assert command("run", write_job(lab, sink=sink))[0] == 0
+    before = tree(lab.out)
+    missing = (
+        r"epochs whose results are not in the sink .*: the sink changed, or was deleted; .*new checkpoint"
+    )
+    refused(command("run", write_job(lab, sink=sink, out="out2")), missing)
+    assert not (lab.directory / "out2").exists()
+    refused(
+        command("run", write_job(lab, sink="delta" if sink == "parquet" else "parquet")), "format of its sink"
+    )
+    kept = lab.directory / "kept"
+    lab.out.rename(kept)
+    refused(command("run", write_job(lab, sink=sink)), missing)
+    assert not lab.out.exists()
+    kept.rename(lab.out)
+    assert command("run", write_job(lab, sink=sink))[0] == 0
+    assert tree(lab.out) == before
+
+
+def test_cleanup_says_that_input_was_not_read(lab: "Lab", command: Command) -> None:
+    fill(lab, 1)
+    job = write_job(lab)
+    code, output, error = command("cleanup", job, "--json")
+    assert code == 0, error
+    assert (json.loads(output)["complete"], json.loads(output)["missing"]) == (
+        False,
+        ["input that was not read"],
+    )
+    assert "missing: input that was not read" in error
+    assert json.loads(command("run", job, "--json")[1])["complete"]
+    assert json.loads(command("cleanup", job, "--json")[1])["missing"] == []

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -322,3 +323,54 @@ def test_a_frame_of_text_must_say_what_becomes_of_bad_records(lab: "Lab") -> Non
     with pytest.raises(SourceError, match=r"source a reads csv with mode ''.*FAILFAST, PERMISSIVE"):
         lab.run(SQL, sources=sources)
     assert not lab.checkpoint.exists()
+
+
+def test_directories_above_the_source_are_no_partitions(lab: "Lab", command: Command) -> None:
+    """Only what is below the path of a source are columns; a pattern has none."""
+    inside = lab.directory / "k=7"
+    write(lab, "a", 0, rows(6))
+    for number, table in enumerate((rows(6), changed("k", None))):
+        (inside / "b").mkdir(parents=True, exist_ok=True)
+        path = inside / "b" / f"{number}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    job = write_job(lab)
+    text = job.read_text()
+    for place in ("k=7/b", "*/b"):
+        job.write_text(text.replace("data/b", place))
+        code, _, error = command("run", job)
+        assert code == 1
+        assert re.search(r"file .*/k=7/b/1\.parquet has no column k", error), error
+        assert lab.results() == expected(rows(6), rows(6))
+        shutil.rmtree(lab.checkpoint)
+        shutil.rmtree(lab.out)
+
+
+def test_a_file_that_is_much_older_than_the_newest_is_read(lab: "Lab", command: Command) -> None:
+    write(lab, "a", 0, rows(6))
+    write(lab, "b", 0, rows(6))
+    job = write_job(lab)
+    assert command("run", job)[0] == 0
+    old = write(lab, "b", 1, rows(4, 6))
+    os.utime(old, (1_600_000_000, 1_600_000_000))
+    assert command("run", job)[0] == 0
+    assert lab.results() == expected(rows(6), rows(10))
+
+
+@pytest.mark.parametrize("path", ["data/{name}", "data/{name}/*.parquet"])
+def test_sources_that_moved_are_refused(lab: "Lab", command: Command, path: str) -> None:
+    """Files in another place look new, and would count twice."""
+    for name in "ab":
+        write(lab, name, 0, rows(6))
+    job = write_job(lab)
+    text = job.read_text()
+    for name in "ab":
+        text = text.replace(f'"data/{name}"', f'"{path.format(name=name)}"')
+    job.write_text(text)
+    assert command("run", job)[0] == 0
+    (lab.directory / "data").rename(lab.directory / "moved")
+    job.write_text(text.replace('"data/', '"moved/'))
+    code, _, error = command("run", job)
+    assert code == 1
+    assert re.search(r"the place of its sources was .*data/a.* put the files back", error), error
+    assert lab.results() == expected(rows(6), rows(6))

@@ -26,6 +26,8 @@ def show(summary: dict[str, Any], job: Job, again: str, *, json: bool) -> None:
     else:
         say(describe(summary))
     end_if_interrupted(summary, again)
+    if summary["missing"]:
+        say(f"missing: {'; '.join(summary['missing'])}; spillway run reads it")
     if summary["null_time_rows"]:
         say(f"{summary['null_time_rows']:,} rows have no event time, so they give no results")
     if summary["malformed_rows"]:

@@ -8,6 +8,7 @@ from spillway.manager.budget import MINIMUM_BYTES, Budget
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
 from spillway.manager.config import Emulation, EngineConfig
 from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.input_end import InputEnd
 from spillway.manager.rotation import Swap, suspension
 from spillway.manager.spill import Spill
 
@@ -21,6 +22,7 @@ __all__ = [
     "Engine",
     "EngineConfig",
     "Identity",
+    "InputEnd",
     "Spill",
     "Swap",
     "suspension",

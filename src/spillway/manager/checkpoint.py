@@ -1,10 +1,11 @@
 """The identity of a checkpoint: whose state it is, and who may write to it now.
 
-    query.json       query id, fingerprint of the view, schema, groups; written once, exclusively
+    query.json       query id, fingerprint of the view, schema, groups, places of the sources, format of the
+                     sink; written once, exclusively
     lock             held by the running driver (local directories), so that a second one is refused at once
 
 Everything that decides what the bytes of the state mean is in the identity. A restart with another view,
-schema or number of groups is refused before anything is read or written.
+schema or number of groups, or with sources elsewhere, is refused before anything is read or written.
 """
 
 import fcntl
@@ -31,6 +32,10 @@ class Identity:
     schema: tuple[tuple[str, ...], ...]
     """Per input, the state columns with their types."""
     groups: int
+    sources: tuple[tuple[str, str, str], ...] = ()
+    """Name, format and place of each source that has one: files found elsewhere would be read again."""
+    sink: str = ""
+    """The format of the sink."""
 
 
 class Checkpoint:
@@ -48,9 +53,13 @@ class Checkpoint:
             self.query_id = self._query_id(identity)
             undo.pop_all()
 
+    @property
+    def has_epochs(self) -> bool:
+        return bool(self.storage.entries("manifest"))
+
     def abandon(self) -> None:
         """Leave nothing behind if this driver gave the identity and nothing was ever committed under it."""
-        if self._is_new and not self.storage.entries("manifest"):
+        if self._is_new and not self.has_epochs:
             self.storage.delete([IDENTITY])
             if self.storage.entries() == [LOCK]:
                 self.storage.delete([LOCK])
@@ -68,21 +77,36 @@ class Checkpoint:
             "view": identity.view,
             "schema": [list(columns) for columns in identity.schema],
             "groups": identity.groups,
+            "sources": [list(source) for source in identity.sources],
+            "sink": identity.sink,
         }
         if self.storage.create_exclusive(IDENTITY, encode_document(body)):
             self._is_new = True
             return str(body["query_id"])
         found = read_document(self.storage, IDENTITY)
         for key, meaning in _MEANINGS.items():
-            if found[key] != body[key]:
+            if found.get(key) != body[key]:
                 raise CheckpointError(
                     f"checkpoint {self.storage.root} belongs to another query: {meaning} was "
-                    f"{_shown(found[key])}, now it is {_shown(body[key])}; use a new checkpoint directory"
+                    f"{_shown(found.get(key))}, now it is {_shown(body[key])}; {_remedy(key)}"
                 )
         return str(found["query_id"])
 
 
-_MEANINGS = {"view": "the view", "schema": "the schema", "groups": "groups", "fingerprint": "the plan"}
+_MEANINGS = {
+    "view": "the view",
+    "schema": "the schema",
+    "groups": "groups",
+    "fingerprint": "the plan",
+    "sources": "the place of its sources",
+    "sink": "the format of its sink",
+}
+
+
+def _remedy(key: str) -> str:
+    if key == "sources":
+        return "put the files back where they were, or use a new checkpoint directory and an empty sink"
+    return "use a new checkpoint directory"
 
 
 def _shown(value: object, limit: int = 120) -> str:

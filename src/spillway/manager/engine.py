@@ -100,6 +100,12 @@ class Engine:
                 f"the sink has epoch {committed}, but the manifest in {self._storage.uri('manifest')} ends "
                 f"with epoch {manifest.sequence}: records are missing; restore them from a backup"
             )
+        if committed < manifest.sequence - 1:  # an epoch begins only when the sink has those before it
+            raise CheckpointError(
+                f"the sink has epochs up to {committed}, but the checkpoint {self._storage.root} has "
+                f"epochs up to {manifest.sequence}: the sink was deleted, changed or restored from an "
+                "older copy; restore it, or start with a new checkpoint and an empty sink"
+            )
         self._log.sweep(manifest)
         for record in self._log.records_after(committed):
             self._sink.commit_files(record.sequence, record.files)

@@ -20,7 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spillway.errors import SourceError, ViewError
+from spillway.errors import CheckpointError, SourceError, ViewError
 from spillway.job import (
     ComputeConfig,
     Job,
@@ -31,7 +31,7 @@ from spillway.job import (
     read_job,
     require_known,
 )
-from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity
+from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity, InputEnd
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
@@ -51,6 +51,7 @@ from spillway.spark.sources import (
     open_source,
     policy_settings,
     require_log_store,
+    source_place,
 )
 from spillway.spark.stream import (
     Anchors,
@@ -192,10 +193,14 @@ class Session:
         if stream:
             require_log_store(self.spark, config.checkpoint)
         schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
-        opened = _Opened(Checkpoint(config.checkpoint, _identity(plan, wire, config)), sink)
+        budget = None if config.memory_bytes is None else Budget(config.memory_bytes, config.state_share)
+        own_budgets = tuple(Budget(size, config.state_share) for size in config.memory_each)
+        identity = _identity(plan, wire, config, sources, sink_spec.format)
+        opened = _Opened(Checkpoint(config.checkpoint, identity), sink)
         with ExitStack() as undo:
             undo.callback(opened.close)
             undo.callback(opened.checkpoint.abandon)
+            _check_sink(opened, sink_spec)
             opened.tier = choose_directory(config.tier, opened.checkpoint.query_id, _needed(config))
             opened.tier.claim()
             if sink_spec.path is not None:
@@ -215,10 +220,8 @@ class Session:
                         results=config.epoch_results,
                         lineage_one_in=config.lineage_one_in,
                     ),
-                    budget=None
-                    if config.memory_bytes is None
-                    else Budget(config.memory_bytes, config.state_share),
-                    own_budgets=tuple(Budget(size, config.state_share) for size in config.memory_each),
+                    budget=budget,
+                    own_budgets=own_budgets,
                     spill=config.spill or default_spill(tree=not graph.is_one),
                     spill_share=config.spill_share
                     or default_spill_share(tree=not graph.is_one and not config.rotation),
@@ -255,6 +258,7 @@ class Session:
                 partial(_close, opened, engine, anchors, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
+                input_end=InputEnd(opened.checkpoint.storage) if config.until == "exhausted" else None,
                 runs_ahead=stream
                 and config.until == "exhausted"
                 and all(map(can_run_again, frames.values())),
@@ -307,10 +311,24 @@ def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSessio
             opened.sink.sweep(())
 
 
-def _identity(plan: Plan, wire: Wire, config: RunConfig) -> Identity:
+def _identity(
+    plan: Plan, wire: Wire, config: RunConfig, sources: Mapping[str, SourceLike], sink: str
+) -> Identity:
     if not plan.outputs:
         raise ViewError("the view selects nothing; name at least one column")
-    return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups)
+    used = sorted({one.source for one in plan.inputs})
+    places = tuple(place for name in used if (place := source_place(sources[name])) is not None)
+    return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups, places, sink)
+
+
+def _check_sink(opened: _Opened, spec: SinkSpec) -> None:
+    """A sink that this query never wrote to would lack all epochs so far."""
+    if opened.checkpoint.has_epochs and not opened.sink.belongs_to(opened.checkpoint.query_id):
+        raise CheckpointError(
+            f"checkpoint {opened.checkpoint.storage.root} has epochs whose results are not in the sink "
+            f"{spec.path or spec.format}: the sink changed, or was deleted; give the sink that the job had "
+            "before, restore it, or start with a new checkpoint and an empty sink"
+        )
 
 
 def _probe(opened: _Opened, sink: SinkSpec, config: RunConfig, executors: int) -> HostProbe:

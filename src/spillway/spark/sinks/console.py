@@ -46,6 +46,9 @@ class ConsoleSink:
     def staging(self) -> str:
         return self._staging.uri
 
+    def belongs_to(self, query_id: str) -> bool:
+        return self._log.belongs_to(query_id)
+
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         self._schema = parquet_schema(schema)
         check_directory(self._storage)

@@ -27,6 +27,9 @@ class CountSink:
     def staging(self) -> None:
         return None
 
+    def belongs_to(self, query_id: str) -> bool:
+        return self._log.belongs_to(query_id)
+
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         check_directory(self._storage)
         self._log.claim(query_id, schema)

@@ -66,6 +66,15 @@ class DeltaSink:
     def staging(self) -> str:
         return self._staging.uri
 
+    def belongs_to(self, query_id: str) -> bool:
+        if not self._storage.entries("_delta_log"):
+            return False
+        try:
+            table = DeltaTable(self._uri, storage_options=self._storage_options)
+        except (DeltaError, OSError, ValueError) as error:
+            raise SinkError(f"cannot open Delta table {self._uri}: {_reason(error)}") from error
+        return table.metadata().configuration.get(OWNER_PROPERTY) == query_id
+
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         check_delta_names(schema)
         wanted = Schema.from_arrow(parquet_schema(schema))

@@ -43,6 +43,10 @@ class EpochLog:
         """Whether some query owns the directory."""
         return self._storage.exists(OWNER_NAME)
 
+    def belongs_to(self, query_id: str) -> bool:
+        """Whether this query owns the directory."""
+        return self.is_claimed and self._owner()[0] == query_id
+
     def claim(self, query_id: str, schema: pa.Schema) -> None:
         """Make the directory this query's own; SinkError if it is another's or has other columns."""
         columns = [[field.name, str(field.type)] for field in schema]
@@ -65,7 +69,7 @@ class EpochLog:
 
     def progress(self, query_id: str) -> Progress:
         """The state of this query's commits; nothing committed if the directory is not its own."""
-        if not self.is_claimed or self._owner()[0] != query_id:
+        if not self.belongs_to(query_id):
             return Progress(sequence=-1, total_rows=0)
         names = self._storage.list(f"{COMMITS_DIRECTORY}/")
         if not names:

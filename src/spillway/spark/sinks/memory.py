@@ -28,6 +28,9 @@ class MemorySink:
     def staging(self) -> str:
         return self._files.staging
 
+    def belongs_to(self, query_id: str) -> bool:
+        return self._files.belongs_to(query_id)
+
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         self._files.prepare(query_id, schema)
         self._reader.prepare(parquet_schema(schema))

@@ -32,6 +32,9 @@ class ParquetSink:
     def staging(self) -> str:
         return self._staging.uri
 
+    def belongs_to(self, query_id: str) -> bool:
+        return self._log.belongs_to(query_id)
+
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         columns = parquet_schema(schema)
         check_directory(self._storage)

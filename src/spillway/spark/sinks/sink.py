@@ -44,6 +44,9 @@ class Sink(Protocol):
     def staging(self) -> str | None:
         """The directory (local path or URI) for result files; None: results are only counted."""
 
+    def belongs_to(self, query_id: str) -> bool:
+        """Whether `prepare` was ever called for this query; looks only, and creates nothing."""
+
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         """Create or check the target before anything runs; SinkError if it cannot hold the results."""
 

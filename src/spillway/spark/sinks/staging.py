@@ -66,8 +66,9 @@ class Staging:
     def _check(self, name: str, file: ResultFile, epoch: StagedEpoch) -> None:
         if not self._storage.exists(name):
             raise SinkError(
-                f"result file {file.path} of epoch {epoch.sequence} is not in {self.uri}; "
-                "restore it, or start with an empty checkpoint and sink"
+                f"result file {file.path} of epoch {epoch.sequence} is not in {self.uri}: the sink was "
+                "changed or restored from an older copy; restore the file, or start with an empty checkpoint "
+                "and sink"
             )
         found_bytes = self._storage.size(name)
         if found_bytes != file.bytes:

@@ -9,7 +9,7 @@ from spillway.spark.sources.file_relation import file_relations, stored_relation
 from spillway.spark.sources.input_rows import policy_settings
 from spillway.spark.sources.log_store import SPARK_DIRECTORY, log_address, require_log_store
 from spillway.spark.sources.source_check import ColumnCheck, SourceCheck
-from spillway.spark.sources.streaming import FILE_FORMATS, SourceLike, open_source
+from spillway.spark.sources.streaming import FILE_FORMATS, SourceLike, open_source, source_place
 from spillway.spark.sources.text import check_mode, text_options
 from spillway.spark.sources.workload import FORMAT, WorkloadSource
 
@@ -29,6 +29,7 @@ __all__ = [
     "open_source",
     "policy_settings",
     "require_log_store",
+    "source_place",
     "stored_relation",
     "text_options",
 ]

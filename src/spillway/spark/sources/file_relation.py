@@ -18,6 +18,7 @@ from spillway.spark.sources.streaming import SourceLike
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
+GLOB = frozenset("{}[]*?\\")
 RENAMES_NOTHING = frozenset({"EventTimeWatermark", "SubqueryAlias", "View"})
 """Operators over a relation under which its columns keep their names."""
 
@@ -35,6 +36,8 @@ class FileRelation:
     """Columns that the view reads, in lower case."""
     required: frozenset[str]
     """Those of them that every file must have."""
+    root: str | None = None
+    """Below it, directories `column=value` are columns, as Spark's base path says; None: there are none."""
     place: int = 0
     """Among all relations of the stream, in order."""
     source: int = 0
@@ -54,7 +57,16 @@ def stored_relation(
         schema=schema,
         needed=needed,
         required=needed if spec.schema is None else needed & (required | _not_null(spec)),
+        root=_stored_root(spec),
     )
+
+
+def _stored_root(spec: SourceSpec) -> str | None:
+    """The path, or the fixed part of a pattern, below which Spark finds the directories of partitions."""
+    given = {key.lower(): value for key, value in spec.options.items()}.get("basepath", spec.path)
+    parts = (given or "").split("/")
+    fixed = next((n for n, part in enumerate(parts) if set(part) & GLOB), len(parts))
+    return None if given is None else "/".join(parts[:fixed])
 
 
 def file_relations(
@@ -96,6 +108,7 @@ def _relation(
 ) -> FileRelation:
     """Keys and times are required. Where columns are renamed nobody knows which they are: then all are."""
     source = leaf.dataSource()
+    options = {pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())}
     schema = StructType.fromJson(json.loads(leaf.schema().json())) if renamed else frame.schema
     names = frozenset(field.name.lower() for field in schema.fields)
     columns = (column.expression for column in one.columns)
@@ -104,11 +117,18 @@ def _relation(
     return FileRelation(
         name=one.source,
         format=source.className().lower(),
-        options={pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())},
+        options=options,
         schema=schema,
         needed=needed,
         required=needed & (keys | _not_null(given)) if _has_schema(given) else needed,
+        root=_root(options),
     )
+
+
+def _root(options: Mapping[str, str]) -> str | None:
+    """Spark takes the source's path; of a pattern, nothing but the base path that the user gives."""
+    path = options.get("path", "")
+    return options.get("basepath", None if set(path) & GLOB or not path else path)
 
 
 def _has_schema(given: SourceLike) -> bool:

@@ -11,7 +11,7 @@ Known limit: a JSON file without a column is like one with nulls.
 """
 
 from collections.abc import Sequence
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,10 +54,11 @@ class ColumnCheck:
         if stored is None:
             return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
         where = f"[sources.{one.name}] file {unquote(path)}"
+        in_path = _partition_columns(path, one.root)
         remedy = "write the file again with the columns of the others, then run the job again"
         for field in one.schema.fields:
             name, declared = field.name.lower(), field.dataType.simpleString()
-            if name not in one.needed or f"/{name}=" in unquote(path).lower():
+            if name not in one.needed or name in in_path:
                 continue
             found = stored.get(name)
             if found is None and name in one.required:
@@ -127,6 +128,16 @@ def _is_checked(one: FileRelation) -> bool:
     if one.format in TEXT_FORMATS:
         return one.options.get(MODE, "").upper() != FAIL_FAST
     return one.format in SELF_DESCRIBING
+
+
+def _partition_columns(path: str, root: str | None) -> frozenset[str]:
+    """The columns that a file's directories below the root give, in lower case; Spark casts their values."""
+    file, base = (unquote(urlsplit(text or "").path) for text in (path, root))
+    below = base.rstrip("/") + "/"
+    if root is None or not file.startswith(below):
+        return frozenset()
+    directories = file.removeprefix(below).split("/")[:-1]
+    return frozenset(name.partition("=")[0].lower() for name in directories if "=" in name)
 
 
 def _footer(file_format: str, path: str) -> str | None:

@@ -1,5 +1,6 @@
 """Opens the sources of a job as streaming DataFrames, and refuses what cannot work before anything runs."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,9 @@ FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of a watermark."""
 SELF_DESCRIBING = ("parquet", "orc")
+MAX_FILE_AGE = "36500d"
+"""Spark ignores a file that is a week older than the newest it has seen. In return for all files, it
+remembers the names of all: some hundred bytes of the driver's memory each."""
 
 
 def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None) -> DataFrame:
@@ -29,6 +33,8 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
     is_file = spec.format.lower() in FILE_FORMATS
     if is_file:
         _check_path(spec, where)
+        if "maxfileage" not in (key.lower() for key in spec.options):
+            spec = replace(spec, options={**spec.options, "maxFileAge": MAX_FILE_AGE})
     if spec.format == WorkloadSource.name():
         _check_workload(spec, where)
         spark.dataSource.register(WorkloadSource)
@@ -46,6 +52,18 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
     return frame
+
+
+def source_place(source: SourceLike) -> tuple[str, str, str] | None:
+    """Name, format and path of a source that has one, without credentials; None of a DataFrame."""
+    if isinstance(source, DataFrame) or source.path is None:
+        return None
+    parts = urlsplit(source.path)
+    if parts.scheme in ("", "file"):
+        path = os.path.abspath(source.path.removeprefix("file://"))  # noqa: PTH100 - links stay
+    else:
+        path = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+    return source.name, source.format.lower(), path
 
 
 def _check_path(spec: SourceSpec, where: str) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import SpillwayError
-from spillway.manager import Cleaning, Engine
+from spillway.manager import Cleaning, Engine, InputEnd
 from spillway.manager.relocation import Decision
 from spillway.model import group_set
 from spillway.spark.sources import SourceCheck
@@ -34,7 +34,7 @@ class _StoppedError(Exception):
 
 
 class Query:
-    """Use `Session.run` to get one."""
+    """Use `Session.run` to get one. Input that comes for ever has no `input_end`."""
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Query:
         *,
         budget_is_hard: bool,
         clean_at_end: bool,
+        input_end: InputEnd | None = None,
         runs_ahead: bool = False,
         check: SourceCheck | None = None,
         listener: Listener | None = None,
@@ -69,7 +70,10 @@ class Query:
         self._stream: StreamingQuery | None = None
         self._is_cut = False
         """Whether the stream was stopped, so that input may be left."""
-        self._has_read_all = writer is None
+        self._input_end = input_end
+        self._has_read_all = input_end is None or (
+            writer is None and input_end.is_reached(engine.manifest.batch_id)
+        )
         self._ahead = RunAhead(self._take) if runs_ahead else None
         self._started = time.perf_counter()
         self._seconds: float | None = None
@@ -171,7 +175,7 @@ class Query:
         """
         manifest = self._engine.manifest
         found = []
-        if self._clean_at_end and not self._has_read_all:
+        if not self._has_read_all:
             found.append("input that was not read")
         if manifest.pending_rows:
             found.append(f"results of {manifest.pending_rows:,} rows that wait")
@@ -234,7 +238,9 @@ class Query:
             finally:
                 if self._ahead is not None:
                     self._ahead.close()
-            self._has_read_all = not self._is_cut
+            if self._input_end is not None and not self._is_cut:
+                self._input_end.note(self._engine.manifest.batch_id)
+                self._has_read_all = True
         engine = self._engine
         if self._clean_at_end:
             self._drain(ending=True)
