@@ -372,5 +372,36 @@ def test_sources_that_moved_are_refused(lab: "Lab", command: Command, path: str)
     job.write_text(text.replace('"data/', '"moved/'))
     code, _, error = command("run", job)
     assert code == 1
-    assert re.search(r"the place of its sources was .*data/a.* put the files back", error), error
+    assert re.search(
+        r"read source [ab] from parquet .*data/[ab].*, now it is .* put the files back", error
+    ), error
     assert lab.results() == expected(rows(6), rows(6))
+
+
+def test_text_in_the_names_of_directories_stays_text(lab: "Lab", command: Command) -> None:
+    """Spark would take 01, 1 and 2e1 for numbers; the schema says that they are none."""
+    for number, key in enumerate(("01", "1", "2e1")):
+        directory = lab.directory / "data" / "a" / f"k={key}"
+        directory.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [number]}), directory / "0.parquet")
+    (lab.directory / "data" / "b").mkdir()
+    table = pa.table({"k": ["01", "1", "2e1"], "id": [0, 1, 2], "s": ["x", "y", "z"]})
+    pq.write_table(table, lab.directory / "data" / "b" / "0.parquet")
+    job = write_job(lab, None)
+    job.write_text(job.read_text().replace('"data/a"\n', '"data/a"\nschema = "id long, k string"\n'))
+    code, _, error = command("run", job)
+    assert code == 0, error
+    assert lab.results() == Counter({(0, 0, "x"): 1, (1, 1, "y"): 1, (2, 2, "z"): 1})
+
+
+def test_malformed_xml_is_refused(lab: "Lab", command: Command) -> None:
+    for name in "ab":
+        directory = lab.directory / "data" / name
+        directory.mkdir(parents=True)
+        bad = "oops" if name == "a" else "1"
+        body = f"<row><k>1</k><id>1</id><s>x</s></row><row><k>{bad}</k><id>2</id><s>y</s></row>"
+        (directory / "0.xml").write_text(f"<rows>{body}</rows>")
+    job = write_job(lab, "k long, id long, s string", "xml", ', rowTag = "row"')
+    code, _, error = command("run", job)
+    assert code == 1
+    assert "malformed" in error.lower(), error

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
-from spillway.errors import SinkError, SourceError
+from spillway.errors import CheckpointError, SinkError, SourceError
 from spillway.job.job import read_job
 from spillway.spark.session.session import Session
 from spillway.spark.sinks.count import CountSink
@@ -208,8 +208,9 @@ def test_another_sink_cannot_take_over_in_the_middle(lab: "Lab", sink: str) -> N
     fill(lab)
     lab.run(SQL, sink=sink)
     fill(lab, 1)
-    with pytest.raises(SinkError, match=r"result file .* of epoch 0 is not in .*elsewhere"):
+    with pytest.raises(CheckpointError, match=r"not in the sink .*elsewhere: the sink changed"):
         lab.start(SQL, sink=sink, path=str(lab.directory / "elsewhere"))
+    assert not (lab.directory / "elsewhere").exists()
     lab.run(SQL, sink=sink)
     assert lab.results(sink) == lab.duckdb(SQL)
 

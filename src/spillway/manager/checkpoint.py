@@ -11,6 +11,7 @@ schema or number of groups, or with sources elsewhere, is refused before anythin
 import fcntl
 import os
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ class Checkpoint:
             "view": identity.view,
             "schema": [list(columns) for columns in identity.schema],
             "groups": identity.groups,
-            "sources": [list(source) for source in identity.sources],
+            "sources": {name: [format_, place] for name, format_, place in identity.sources},
             "sink": identity.sink,
         }
         if self.storage.create_exclusive(IDENTITY, encode_document(body)):
@@ -88,9 +89,20 @@ class Checkpoint:
             if found.get(key) != body[key]:
                 raise CheckpointError(
                     f"checkpoint {self.storage.root} belongs to another query: {meaning} was "
-                    f"{_shown(found.get(key))}, now it is {_shown(body[key])}; {_remedy(key)}"
+                    f"{_shown(found.get(key))}, now it is {_shown(body[key])}; use a new checkpoint directory"
                 )
+        self._check_sources(found.get("sources", {}), body["sources"])
         return str(found["query_id"])
+
+    def _check_sources(self, before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> None:
+        """Files that are elsewhere would be read again. What a DataFrame reads is not known here."""
+        for name in before.keys() & now.keys():
+            if before[name] != now[name]:
+                raise CheckpointError(
+                    f"checkpoint {self.storage.root} read source {name} from {' '.join(before[name])}, now "
+                    f"it is {' '.join(now[name])}; put the files back where they were, or use a new "
+                    "checkpoint directory and an empty sink"
+                )
 
 
 _MEANINGS = {
@@ -98,15 +110,8 @@ _MEANINGS = {
     "schema": "the schema",
     "groups": "groups",
     "fingerprint": "the plan",
-    "sources": "the place of its sources",
     "sink": "the format of its sink",
 }
-
-
-def _remedy(key: str) -> str:
-    if key == "sources":
-        return "put the files back where they were, or use a new checkpoint directory and an empty sink"
-    return "use a new checkpoint directory"
 
 
 def _shown(value: object, limit: int = 120) -> str:

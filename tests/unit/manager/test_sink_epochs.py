@@ -10,18 +10,21 @@ from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
-JOIN = JoinOperator(
-    inputs=tuple(WireInput(name, ("id",), ("s0",)) for name in "ab"),
-    outputs=(ColumnRef(0, 0), ColumnRef(1, 0)),
-    residual=None,
-    key_columns=((), ()),
-    groups=2,
-    result_schema=pa.schema([("a", pa.int64()), ("b", pa.int64())]),
+JOIN = Graph.of_one(
+    JoinOperator(
+        inputs=tuple(WireInput(name, ("id",), ("s0",)) for name in "ab"),
+        outputs=(ColumnRef(0, 0), ColumnRef(1, 0)),
+        residual=None,
+        key_columns=((), ()),
+        groups=2,
+        result_schema=pa.schema([("a", pa.int64()), ("b", pa.int64())]),
+    )
 )
 
 

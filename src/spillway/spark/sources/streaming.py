@@ -95,6 +95,12 @@ def _has_column(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
         return True  # types differ: the file that has the odd one will be named
 
 
+def _is_stored(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
+    """Whether a column is inside the files, and not in the names of their directories, which have no type."""
+    inside = spark.read.format(spec.format).options(**spec.options).option("recursiveFileLookup", "true")
+    return name.lower() in (field.name.lower() for field in inside.load(spec.path).schema.fields)
+
+
 def _check_schema(
     spark: SparkSession, spec: SourceSpec, declared: StructType, where: str, known: str | None
 ) -> None:
@@ -112,7 +118,7 @@ def _check_schema(
                 f"{where} schema has column {field.name}, but the files in {spec.path} do not; "
                 f"they have {', '.join(stored)}"
             )
-        if found.simpleString() != field.dataType.simpleString():
+        if found.simpleString() != field.dataType.simpleString() and _is_stored(spark, spec, field.name):
             raise SourceError(
                 f"{where} schema has {field.name} {field.dataType.simpleString()}, but the files in "
                 f"{spec.path} have {field.name} {found.simpleString()}; correct the schema"

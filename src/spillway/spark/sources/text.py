@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from spillway.errors import SourceError
 
-TEXT_FORMATS = ("csv", "json")
+TEXT_FORMATS = ("csv", "json", "xml")
 MODE, FAIL_FAST = "mode", "FAILFAST"
 MODES = (FAIL_FAST, "PERMISSIVE", "DROPMALFORMED")
 """Spark's words: refuse a record that does not fit, take what does not parse for null, or drop the record."""
