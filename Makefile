@@ -11,7 +11,7 @@ MINUTES ?= 60
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast histories mutants check format bench lock clean
+.PHONY: help setup demo test test-fast histories mutants check format bench docs lock clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -56,6 +56,10 @@ mutants: setup       ## change the code in small ways and see whether a test not
 
 bench: setup         ## Spillway against Spark's own join and DuckDB
 	$(BIN)/spillway bench join --json
+
+docs: setup          ## build the documentation into build/docs; a broken link is an error
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "the documentation is build/docs/index.html"
 
 # uv is itself in the lock; --no-header and --no-annotate keep the file free of machine paths and churn.
 lock: setup          ## resolve pyproject.toml again into requirements.lock
