@@ -58,7 +58,7 @@ bench: setup         ## Spillway against Spark's own join and DuckDB
 	$(BIN)/spillway bench join --json
 
 docs: setup          ## build the documentation into build/docs; a broken link is an error
-	$(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "the documentation is build/docs/index.html"
 
 # uv is itself in the lock; --no-header and --no-annotate keep the file free of machine paths and churn.
