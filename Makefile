@@ -38,7 +38,7 @@ test-fast: setup     ## everything that needs no Spark
 	$(PYTEST) $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim tests/maintain)
 
 histories: setup     ## random histories of the engine for MINUTES=60 minutes, counted
-	$(BIN)/python tests/histories.py --minutes $(MINUTES) --workers $(WORKERS)
+	$(BIN)/python tests/play_histories.py --minutes $(MINUTES) --workers $(WORKERS)
 
 check: setup         ## lint, format, types, layers
 	$(BIN)/ruff check .

@@ -1,6 +1,5 @@
 """What all tests share: one Spark session for the whole run, result files, how long Hypothesis searches."""
 
-import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -66,17 +65,15 @@ def quick_directory() -> Iterator[Callable[[], Path]]:
 
 @pytest.fixture
 def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """Starts S3 servers (`s3_server.py`), with or without conditional puts."""
+    """Starts S3 servers (`kit/s3_server.py`), with or without conditional puts."""
     for when in ("REQUEST_CHECKSUM_CALCULATION", "RESPONSE_CHECKSUM_VALIDATION"):
         monkeypatch.setenv(f"AWS_{when}", "when_required")
-    spec = importlib.util.spec_from_file_location("s3_server", Path(__file__).parent / "s3_server.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    from kit.s3_server import S3Server
+
     started = []
 
     def start(*, conditional: bool = True) -> Any:
-        started.append(module.S3Server(conditional=conditional))
+        started.append(S3Server(conditional=conditional))
         return started[-1]
 
     yield start

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from history import Check, History, Player, drawn
-from payload import KINDS, column, kind_type, value
+from kit.histories import Check, History, Player, drawn
+from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal

@@ -204,7 +204,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def writers() -> Iterator["subprocess.Popen[str]"]:
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    path = os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])
     with subprocess.Popen(
         [sys.executable, "-c", WRITERS],
         stdin=subprocess.PIPE,

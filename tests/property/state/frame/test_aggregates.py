@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history import Check, History, Player, drawn
-from payload import KINDS, column, kind_type
+from kit.histories import Check, History, Player, drawn
+from kit.payload import KINDS, column, kind_type
 from spillway.errors import CheckpointError
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
