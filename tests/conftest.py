@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from pyarrow import parquet
 
+from kit.commands import Call, caller
 from spillway.spark.sinks.sink import ResultFile, StagedEpoch
 from spillway.state.memory.tier_directory import TMPFS
 
@@ -61,6 +62,12 @@ def quick_directory() -> Iterator[Callable[[], Path]]:
         prefix="spillway-test-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
     ) as root:
         yield lambda: Path(tempfile.mkdtemp(dir=root))
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs the command line in this process; its exit code, output and error output."""
+    return caller(monkeypatch, capsys)
 
 
 @pytest.fixture

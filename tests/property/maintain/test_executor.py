@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.tables import changes, plus
 from spillway.maintain.definition import InputDefinition, OutputDefinition, ViewDefinition
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
@@ -59,20 +60,6 @@ def rows_of(column_types: Sequence[str]) -> st.SearchStrategy[Row]:
         for kind in column_types
     ]
     return st.tuples(*values)
-
-
-@st.composite
-def changes(draw: st.DrawFn, state: Bag, rows: st.SearchStrategy[Row], most: int) -> Bag:
-    delta: Bag = Counter(draw(st.lists(rows, max_size=most)))
-    there = sorted(state.elements(), key=repr)
-    if there:
-        for place in draw(st.lists(st.integers(0, len(there) - 1), max_size=most, unique=True)):
-            delta[there[place]] -= 1
-    return Counter({row: weight for row, weight in delta.items() if weight})
-
-
-def plus(state: Bag, delta: Bag) -> Bag:
-    return Counter({row: state[row] + delta[row] for row in {*state, *delta} if state[row] + delta[row]})
 
 
 def table(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.Table:

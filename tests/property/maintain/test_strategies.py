@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.tables import changes, plus
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.reference import Bag, Row, execute, recompute
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
@@ -38,36 +39,21 @@ def graphs(draw: st.DrawFn, largest: int = 6) -> ViewGraph:
     return ViewGraph(tuple(f"r{node}" for node in range(n)), tuple(edges))
 
 
-@st.composite
-def changes(draw: st.DrawFn, state: Bag, most: int = 3) -> Bag:
-    """Inserts of any rows and deletes of rows that are there; an update is both."""
-    delta: Bag = Counter()
-    for row in draw(st.lists(ROWS, max_size=most)):
-        delta[row] += 1
-    there = sorted(state.elements(), key=repr)
-    if there:
-        for place in draw(st.lists(st.integers(0, len(there) - 1), max_size=most, unique=True)):
-            delta[there[place]] -= 1
-    return Counter({row: weight for row, weight in delta.items() if weight})
-
-
-def plus(state: Bag, delta: Bag) -> Bag:
-    return Counter({row: state[row] + delta[row] for row in {*state, *delta} if state[row] + delta[row]})
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=max(1, settings().max_examples // 2))  # for each of the strategies
 @given(data=st.data())
 def test_the_plan_gives_the_recomputed_delta(strategy: str, data: st.DataObject) -> None:
     graph = data.draw(graphs())
     states: list[Bag] = [Counter(data.draw(st.lists(ROWS, max_size=4))) for _ in graph.nodes]
-    deltas = [data.draw(changes(state)) for state in states]
+    deltas = [data.draw(changes(state, ROWS)) for state in states]
     after = [plus(state, delta) for state, delta in zip(states, deltas, strict=True)]
     concurrent: list[Bag] = [Counter() for _ in graph.nodes]
 
     def answer(node: int) -> tuple[Bag, Bag]:
         """The source at this moment: others may have written since the last query."""
-        concurrent[node] = plus(concurrent[node], data.draw(changes(plus(after[node], concurrent[node]), 1)))
+        concurrent[node] = plus(
+            concurrent[node], data.draw(changes(plus(after[node], concurrent[node]), ROWS, 1))
+        )
         return plus(after[node], concurrent[node]), concurrent[node]
 
     plan = plan_round(strategy, graph, [len(delta) for delta in deltas])

@@ -11,8 +11,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
+from kit.tables import change_delta, random_rows
 from spillway.errors import IncarnationError
 from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra
 from spillway.maintain.definition import define_view
@@ -33,26 +34,13 @@ TABLES = ("a", "b", "c")
 VIEW = "SELECT a.x AS x, b.y AS y, c.y AS z FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x WHERE a.x < 9"
 
 
-def rows(chance: random.Random, count: int) -> pa.Table:
-    values = [[chance.choice([None, 0, 1, 2]) for _ in range(count)] for _ in range(2)]
-    return pa.table({"x": pa.array(values[0], pa.int64()), "y": pa.array(values[1], pa.int64())})
-
-
 def change(root: Path, chance: random.Random) -> None:
     """Table `c` is a directory of Parquet files, which only grows; the others are Delta tables."""
     name = chance.choice(TABLES)
     if name == "c":
-        pq.write_table(rows(chance, 3), root / name / f"part-{chance.randrange(10**9)}.parquet")
+        pq.write_table(random_rows(chance, 3), root / name / f"part-{chance.randrange(10**9)}.parquet")
         return
-    kind = chance.choice(["append", "delete", "overwrite", "compact"])
-    if kind == "append":
-        write_deltalake(root / name, rows(chance, 3), mode="append")
-    elif kind == "delete":
-        DeltaTable(root / name).delete(f"x = {chance.randrange(3)}")
-    elif kind == "overwrite":
-        write_deltalake(root / name, rows(chance, 6), mode="overwrite")
-    else:
-        DeltaTable(root / name).optimize.compact()
+    change_delta(root / name, chance)
 
 
 class Busy(SparkServer):
@@ -71,7 +59,7 @@ def expected(root: Path, vector: str) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as base:
         for name, version in json.loads(vector)["at"].items():
             tables = [pq.read_table(file) for file in files.files(name, version)]
-            base.register(name, pa.concat_tables(tables) if tables else rows(random.Random(0), 0))
+            base.register(name, pa.concat_tables(tables) if tables else random_rows(random.Random(0), 0))
         return Counter(base.execute(VIEW).fetchall())
 
 
@@ -79,9 +67,9 @@ def expected(root: Path, vector: str) -> Counter[tuple[object, ...]]:
 def lake(tmp_path: Path) -> Path:
     chance, root = random.Random(3), tmp_path / "lake"
     for name in TABLES[:2]:
-        write_deltalake(root / name, rows(chance, 8))
+        write_deltalake(root / name, random_rows(chance, 8))
     (root / "c").mkdir()
-    pq.write_table(rows(chance, 8), root / "c" / "part-0.parquet")
+    pq.write_table(random_rows(chance, 8), root / "c" / "part-0.parquet")
     return root
 
 
@@ -123,7 +111,7 @@ def test_a_parquet_table_that_loses_a_file_is_refused(lake: Path, how: str) -> N
     assert files.identity("c", version) == known
     (lake / "c" / "part-0.parquet").unlink()
     name = "part-1.parquet" if how == "lost" else "part-0.parquet"
-    pq.write_table(rows(random.Random(1), 2), lake / "c" / name)
+    pq.write_table(random_rows(random.Random(1), 2), lake / "c" / name)
     if how == "lost":
         with pytest.raises(IncarnationError, match="--reload"):
             files.identity("c", version)
@@ -142,7 +130,7 @@ def test_a_recreated_table_ends_a_round_of_spark_jobs(
     manager = ViewManager(definition, homes, {"lake": server}, store, choose)
     manager.open()
     shutil.rmtree(lake / "a")
-    write_deltalake(lake / "a", rows(random.Random(4), 5))
+    write_deltalake(lake / "a", random_rows(random.Random(4), 5))
     with pytest.raises(IncarnationError, match="--reload"):
         manager.round()
     manager.reload()

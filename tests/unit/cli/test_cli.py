@@ -3,17 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.commands import Call
 from spillway import __version__
 from spillway.cli.output import ProgressLine
 from spillway.cli.run import describe
 
-Call = Callable[..., tuple[int, str, str]]
 SOURCES = "".join(
     f'[sources.{name}]\nformat = "parquet"\npath = "data/{name}"\nschema = "k long, id long"\n'
     for name in "abc"

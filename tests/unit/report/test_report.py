@@ -7,13 +7,13 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.commands import Call
 from spillway.manager.engine import Engine
 from spillway.manager.journal.epoch import read_epochs
 from spillway.manager.journal.file import FILE_NAME
@@ -23,7 +23,6 @@ from spillway.report.series import POINTS, memory, productivity, running_time, s
 from spillway.report.totals import totals
 
 Finished = tuple[Path, Engine]
-Call = Callable[..., tuple[int, str, str]]
 
 
 class Elements(HTMLParser):

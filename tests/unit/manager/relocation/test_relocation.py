@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.snapshots import MB, placement_snapshot
 from spillway.manager.budget import Budget
 from spillway.manager.journal.moves import relocation_entry
 from spillway.manager.relocation.moves import advanced, begun, incoming_runs, next_loads, placed
@@ -14,7 +15,7 @@ from spillway.manager.relocation.protocol import Decision, Refusal, RelocationLi
 from spillway.manager.relocation.statistics import PlacementStatistics, fixed_groups
 from spillway.model.groups import group_set, members
 from spillway.policy.placement.registry import placement_policy
-from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.snapshot import PlacementSnapshot
 from spillway.policy.placement.suggestion import ForcedSpill, Move, Suggestions
 from spillway.state.log.cursor import Cursor
 from spillway.state.log.group_state import GroupState
@@ -23,24 +24,20 @@ from spillway.state.orders.report import Report
 from spillway.state.rows.pending import Pending
 from spillway.state.rows.run import Position, Run
 
-MB = 1 << 20
-
 
 def snapshot(
     sizes: list[list[int]], now: float = 100.0, epoch: int = 50, limit: int | None = 100, busy: float = 0.0
 ) -> PlacementSnapshot:
     """Processors whose groups have these sizes in MB."""
     bytes_limit = None if limit is None else limit * MB
-    processors = tuple(
-        ProcessorStatistics(number, sum(of) * MB, bytes_limit, bytes_limit, busy / (1 + number), 1.0)
-        for number, of in enumerate(sizes)
+    limits = {"state_limit_bytes": bytes_limit, "memory_bytes": bytes_limit, "span_seconds": 1.0}
+    return placement_snapshot(
+        [[{"bytes": size * MB, "sampled_rows": 10} for size in of] for of in sizes],
+        [limits | {"busy_seconds": busy / (1 + number)} for number in range(len(sizes))],
+        now,
+        epoch,
+        collected_seconds=1.0,
     )
-    placed_sizes = [(number, size) for number, of in enumerate(sizes) for size in of]
-    groups = tuple(
-        PlacedGroup(group, number, size * MB, sampled_rows=10)
-        for group, (number, size) in enumerate(placed_sizes)
-    )
-    return PlacementSnapshot(now, epoch, processors, groups, collected_seconds=1.0)
 
 
 def manager(name: str = "pairwise-memory", load_mb: int = 8, **chosen: object) -> RelocationManager:
