@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 from pyarrow import parquet
 
 from kit.commands import Call, caller
+from kit.postgres import PostgresServers
+from kit.reaper import own_mark, watch
 from spillway.spark.sinks.sink import ResultFile, StagedEpoch
 from spillway.state.memory.tier_directory import TMPFS
 
@@ -31,6 +33,11 @@ settings.register_profile(
 settings.register_profile("deep", settings.get_profile("local"), max_examples=2_000)
 settings.register_profile("histories", settings.get_profile("local"), max_examples=40, database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
+
+
+def pytest_configure() -> None:
+    """What this process starts ends with it, however it ends."""
+    watch()
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +66,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 def quick_directory() -> Iterator[Callable[[], Path]]:
     """Makes empty directories, in tmpfs where there is one: examples that sync files wait for no disk."""
     with tempfile.TemporaryDirectory(
-        prefix="spillway-test-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
+        prefix=f"spillway-test-{own_mark()}-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
     ) as root:
         yield lambda: Path(tempfile.mkdtemp(dir=root))
 
@@ -68,6 +75,14 @@ def quick_directory() -> Iterator[Callable[[], Path]]:
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Runs the command line in this process; its exit code, output and error output."""
     return caller(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServers]:
+    """The PostgreSQL servers of this process."""
+    servers = PostgresServers()
+    yield servers
+    servers.close()
 
 
 @pytest.fixture

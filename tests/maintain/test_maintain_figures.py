@@ -3,13 +3,11 @@
 import json
 from itertools import count
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
-import psycopg
 import pytest
 
 from kit.commands import Call
+from kit.postgres import PostgresServers
 from spillway.lab.paper.drawing import draw_maintain_figure
 from spillway.lab.paper.maintain import MAINTAIN_FIGURES, maintain_experiment
 from spillway.lab.paper.maintain_bed import Laboratory
@@ -26,12 +24,8 @@ LINES = {
 
 
 @pytest.fixture
-def laboratory(postgres_dsn: Any, tmp_path: Path) -> Laboratory:
-    name = f"d{uuid4().hex[:12]}"
-    with psycopg.connect(postgres_dsn(0), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    dsn = postgres_dsn(0).replace("/postgres?", f"/{name}?")
-    return Laboratory([dsn], tmp_path, 2_000, 1, True, lambda _: None, count())
+def laboratory(postgres: PostgresServers, tmp_path: Path) -> Laboratory:
+    return Laboratory([postgres.database(0)], tmp_path, 2_000, 1, True, lambda _: None, count())
 
 
 @pytest.mark.parametrize("name", RUNS)
