@@ -22,6 +22,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.examples import examples
 from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
 from spillway.job.maintain import parse_maintain_job
@@ -392,7 +393,7 @@ def dsn_of(postgres: PostgresServers) -> Callable[[str], str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_histories(kind: str, dsn_of: Callable[[str], str]) -> None:
     @settings(
-        max_examples=max(1, settings().max_examples // SHARE[kind]),
+        max_examples=examples(SHARE[kind], everyday=2),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         print_blob=False,
     )

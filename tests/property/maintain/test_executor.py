@@ -8,9 +8,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from kit.tables import changes, plus
 from spillway.maintain.definition import InputDefinition, OutputDefinition, ViewDefinition
 from spillway.maintain.delta import delta_schema, row_schema
@@ -101,7 +102,7 @@ def recomputed(view: ViewDefinition, states: Sequence[Bag]) -> Counter[tuple[Any
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=max(1, settings().max_examples // 2))  # for each of the strategies
+@tries(2)  # for each of the strategies
 @given(data=st.data())
 def test_the_executor_gives_the_recomputed_delta(strategy: str, data: st.DataObject) -> None:
     view = data.draw(views())

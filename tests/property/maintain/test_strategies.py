@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from kit.tables import changes, plus
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.reference import Bag, Row, execute, recompute
@@ -40,7 +41,7 @@ def graphs(draw: st.DrawFn, largest: int = 6) -> ViewGraph:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=max(1, settings().max_examples // 2))  # for each of the strategies
+@tries(2)  # for each of the strategies
 @given(data=st.data())
 def test_the_plan_gives_the_recomputed_delta(strategy: str, data: st.DataObject) -> None:
     graph = data.draw(graphs())
@@ -73,7 +74,7 @@ def test_the_reference_itself_against_a_case_by_hand() -> None:
     assert joined == Counter({(rows((1, 0))[0], rows((7, 1))[0]): 2})
 
 
-@settings(max_examples=max(1, settings().max_examples // 4))
+@tries(4)
 @given(graphs(largest=8), st.data())
 def test_every_plan_covers_all_inputs_once(graph: ViewGraph, data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(0, 2), min_size=len(graph.names), max_size=len(graph.names)))

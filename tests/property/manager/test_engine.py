@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from kit.histories import Check, History, Player, drawn, pasted
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
@@ -101,6 +102,7 @@ def histories(draw: st.DrawFn, *, moving: bool = False, hot: bool = False) -> Hi
 
 
 @pytest.mark.histories
+@tries(everyday=4)
 @given(histories(hot=True))
 def test_rows_that_take_several_epochs_give_every_result_once(
     play: Callable[[Check, History], None], history: History
@@ -109,6 +111,7 @@ def test_rows_that_take_several_epochs_give_every_result_once(
 
 
 @pytest.mark.histories
+@tries(everyday=4)
 @given(histories())
 def test_every_history_gives_the_join_by_definition(
     play: Callable[[Check, History], None], history: History
@@ -117,6 +120,7 @@ def test_every_history_gives_the_join_by_definition(
 
 
 @pytest.mark.histories
+@tries(everyday=4)
 @given(histories(moving=True))
 def test_moves_between_processors_change_no_result(
     play: Callable[[Check, History], None], history: History

@@ -10,9 +10,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Cleaning, Engine
@@ -122,7 +123,7 @@ def shapes(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=max(1, settings().max_examples // 8))
+@tries(8, everyday=2)
 @given(shapes())
 def test_joins_windows_rotation_and_clean_up_stay_inside_the_budget(
     quick_directory: Callable[[], Path], shape: dict[str, Any]

@@ -21,13 +21,13 @@ from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 MEMORY_BYTES = 4 << 20
-ROW_BYTES = 300
+ROW_BYTES = 1_200
 """At least, in memory: the payload."""
-BATCH_ROWS = 500
+BATCH_ROWS = 125
 """Spark hands over batches that fit into a round."""
 EPOCHS = 5
-ROWS = 3_000
-KEYS = 5_000
+ROWS = 750
+KEYS = 1_250
 PLAN = JoinOperator(
     inputs=tuple(WireInput(name, ("id", "p"), ("s0", "s1")) for name in "abc"),
     outputs=tuple(ColumnRef(number, 0) for number in range(3)),
@@ -38,7 +38,10 @@ PLAN = JoinOperator(
 )
 
 
-@pytest.mark.parametrize(("gap_seconds", "turns"), [(0.0, SHARE), (0.0, GROUP), (3600.0, SHARE)])
+@pytest.mark.parametrize(
+    ("gap_seconds", "turns"),
+    [pytest.param(0.0, SHARE, marks=pytest.mark.nightly), (0.0, GROUP), (3600.0, SHARE)],
+)
 def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str) -> None:
     chance = np.random.default_rng(5)
     sink = ListSink(str(tmp_path / "staging"))
@@ -80,8 +83,15 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
     assert max(entry["processors"][0]["peak_bytes"] for entry in entries) <= MEMORY_BYTES
 
 
-@pytest.mark.parametrize("memory_bytes", [MEMORY_BYTES, 3 * MEMORY_BYTES])
-@pytest.mark.parametrize("gap_seconds", [None, 3600.0])
+@pytest.mark.parametrize(
+    ("memory_bytes", "gap_seconds"),
+    [
+        (MEMORY_BYTES, None),
+        (3 * MEMORY_BYTES, 3600.0),
+        pytest.param(MEMORY_BYTES, 3600.0, marks=pytest.mark.nightly),
+        pytest.param(3 * MEMORY_BYTES, None, marks=pytest.mark.nightly),
+    ],
+)
 def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: float | None) -> None:
     chance = np.random.default_rng(5)
     sink = ListSink(str(tmp_path / "staging"))
@@ -167,7 +177,7 @@ def test_pending_rows_that_compress_well_stay_inside_the_budget(tmp_path: Path) 
     assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
 
 
-def wire(keys: np.ndarray, width: int = 300) -> pa.RecordBatch:
+def wire(keys: np.ndarray, width: int = ROW_BYTES) -> pa.RecordBatch:
     flat = keys.reshape(-1)
     hashes = (flat.astype(np.uint64) * MIX).view(np.int64)
     payload = pa.array([f"{key:0{width}d}" for key in flat])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kit.commands import Call
+from kit.examples import examples
 from spillway import __version__
 from spillway.cli.output import ProgressLine
 from spillway.cli.run import describe
@@ -175,7 +176,7 @@ def test_the_version_is_told(call: Call) -> None:
 
 def test_a_process_ends_without_a_word_more(tmp_path: Path) -> None:
     """Libraries complain when Python ends before the command's thread has; a third of the time it did."""
-    for _ in range(6):
+    for _ in range(examples(20)):
         words = [sys.executable, "-m", "spillway", "explain", str(tmp_path / "nowhere.toml")]
         ended = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (ended.returncode, len(ended.stderr.splitlines())) == (1, 1), ended.stderr

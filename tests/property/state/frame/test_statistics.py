@@ -11,9 +11,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from spillway.errors import ViewError
 from spillway.model.statistic import Frame, Statistic
 from spillway.state.frame.frames import ordered_rows
@@ -78,7 +79,7 @@ def cases(draw: st.DrawFn) -> tuple[Random, int, int, list[Statistic], int]:
     return Random(draw(st.integers(0, 1 << 32))), size, keys, statistics, draw(st.sampled_from([1, 2, 1000]))
 
 
-@settings(max_examples=settings().max_examples // 2)
+@tries(2)
 @given(cases())
 def test_statistics_are_those_of_duckdb(case: tuple[Random, int, int, list[Statistic], int]) -> None:
     chance, size, keys, statistics, hashes = case

@@ -11,9 +11,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from kit.histories import Check, History, Player, drawn
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.config import EngineConfig
@@ -269,6 +270,7 @@ class Wire:
 
 
 @pytest.mark.histories
+@tries(everyday=4)
 @given(histories())
 def test_every_history_of_a_tree_gives_the_view_by_definition(
     play: Callable[[Check, History], None], history: History
@@ -340,7 +342,7 @@ def _by_definition(history: History, rows: list[Row]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.histories
-@settings(max_examples=max(1, settings().max_examples // 2))
+@tries(2, everyday=4)
 @given(histories(dense=True))
 def test_lineage_counts_are_those_of_the_result_rows(
     play: Callable[[Check, History], None], history: History

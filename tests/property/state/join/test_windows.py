@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from kit.histories import Check, History, Player, drawn
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
@@ -138,6 +139,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 @pytest.mark.histories
+@tries(everyday=4)
 @given(histories())
 def test_every_history_gives_the_window_join_by_definition(
     play: Callable[[Check, History], None], history: History

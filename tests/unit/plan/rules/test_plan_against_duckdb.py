@@ -5,9 +5,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from spillway.model.schema import Column, parse_ddl
 from spillway.model.view import View
 from spillway.plan.expression.evaluation import evaluate, result_type
@@ -44,7 +45,7 @@ def test_same_rows() -> None:
     plans = {sql: plan_view(View.sql(sql), CATALOG) for sql in VIEWS}
     with duckdb.connect(config={"threads": 1}) as database:
 
-        @settings(max_examples=settings().max_examples // 2)
+        @tries(2)
         @given(data)
         def check(rows: dict[str, list[tuple[Any, ...]]]) -> None:
             for table, values in rows.items():
