@@ -5,13 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.spillway-setup
 TEST_ARGS ?=
-# Test files are shared out among so many processes, each with a Spark session of its own; 0: all in one.
+# Test files are shared among this number of processes, each with one Spark session; 0: all in one process.
 WORKERS ?= 2
 MINUTES ?= 60
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast histories mutants check format bench docs lock clean
+.PHONY: help setup demo test test-fast nightly histories mutants check format bench docs lock clean
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -31,14 +31,18 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup          ## stock prices, volumes and reviews, joined live
 	$(BIN)/spillway demo
 
+# Long files come first, so that both processes end at the same time.
 test: setup          ## the whole suite
 	$(PYTEST) $(TEST_ARGS)
 
-test-fast: setup     ## everything that needs no Spark
-	$(PYTEST) $(TEST_ARGS) $(wildcard tests/unit tests/property tests/golden tests/sim tests/maintain)
+test-fast: setup     ## everything that needs no Spark, no server and few processes: a minute
+	$(PYTEST) $(TEST_ARGS) -m "not nightly and not processes" $(wildcard tests/property tests/unit tests/golden tests/sim)
+
+nightly: setup       ## the same tests with 50 times as many random examples, and the large cases: hours
+	HYPOTHESIS_PROFILE=deep $(PYTEST) --timeout=0 -m "" $(TEST_ARGS) tests/property tests/unit tests/maintain tests/spark/stream/test_views.py
 
 histories: setup     ## random histories of the engine for MINUTES=60 minutes, counted
-	$(BIN)/python tests/histories.py --minutes $(MINUTES) --workers $(WORKERS)
+	$(BIN)/python tests/play_histories.py --minutes $(MINUTES) --workers $(WORKERS)
 
 check: setup         ## lint, format, types, layers
 	$(BIN)/ruff check .

@@ -1,6 +1,5 @@
 """What all tests share: one Spark session for the whole run, result files, how long Hypothesis searches."""
 
-import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from pyarrow import parquet
 
+from kit.commands import Call, caller
+from kit.postgres import PostgresServers
+from kit.reaper import own_mark, watch
 from spillway.spark.sinks.sink import ResultFile, StagedEpoch
 from spillway.state.memory.tier_directory import TMPFS
 
@@ -31,6 +33,11 @@ settings.register_profile(
 settings.register_profile("deep", settings.get_profile("local"), max_examples=2_000)
 settings.register_profile("histories", settings.get_profile("local"), max_examples=40, database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
+
+
+def pytest_configure() -> None:
+    """What this process starts ends with it, however it ends."""
+    watch()
 
 
 @pytest.fixture(scope="session")
@@ -59,24 +66,36 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 def quick_directory() -> Iterator[Callable[[], Path]]:
     """Makes empty directories, in tmpfs where there is one: examples that sync files wait for no disk."""
     with tempfile.TemporaryDirectory(
-        prefix="spillway-test-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
+        prefix=f"spillway-test-{own_mark()}-", dir=TMPFS if os.access(TMPFS, os.W_OK) else None
     ) as root:
         yield lambda: Path(tempfile.mkdtemp(dir=root))
 
 
 @pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs the command line in this process; its exit code, output and error output."""
+    return caller(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServers]:
+    """The PostgreSQL servers of this process."""
+    servers = PostgresServers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
 def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """Starts S3 servers (`s3_server.py`), with or without conditional puts."""
+    """Starts S3 servers (`kit/s3_server.py`), with or without conditional puts."""
     for when in ("REQUEST_CHECKSUM_CALCULATION", "RESPONSE_CHECKSUM_VALIDATION"):
         monkeypatch.setenv(f"AWS_{when}", "when_required")
-    spec = importlib.util.spec_from_file_location("s3_server", Path(__file__).parent / "s3_server.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    from kit.s3_server import S3Server
+
     started = []
 
     def start(*, conditional: bool = True) -> Any:
-        started.append(module.S3Server(conditional=conditional))
+        started.append(S3Server(conditional=conditional))
         return started[-1]
 
     yield start

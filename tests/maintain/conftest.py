@@ -2,8 +2,6 @@
 
 import random
 import sqlite3
-import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 
-from spillway.lab.bench.maintain_data import restart_with
+from kit.postgres import PostgresServers
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
@@ -224,43 +222,12 @@ def bag(rows: Sequence[Row]) -> Bag:
     return Counter(tuple(zip(COLUMNS, row, strict=True)) for row in rows)
 
 
-@pytest.fixture(scope="session")
-def postgres_control() -> Iterator[Callable[[int], Any]]:
-    """Real PostgreSQL servers by number, started when they are first asked for; from 10 on they decode logs.
-
-    Not below pytest's own directory: a server that root starts runs as another user, and every start of
-    pytest closes that directory to others.
-    """
-    started: dict[int, Any] = {}
-
-    def control(number: int) -> Any:
-        if number not in started:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                pgserver = pytest.importorskip("pgserver", reason="pgserver has no build for this Python")
-                started[number] = pgserver.get_server(
-                    tempfile.mkdtemp(prefix="spillway-pg-"), cleanup_mode="delete"
-                )
-            if number >= 10:
-                restart_with(started[number], wal_level="logical", max_replication_slots="500")
-        return started[number]
-
-    yield control
-    for server in started.values():
-        server.cleanup()
-
-
-@pytest.fixture(scope="session")
-def postgres_dsn(postgres_control: Callable[[int], Any]) -> Callable[[int], str]:
-    return lambda number: str(postgres_control(number).get_uri())
-
-
 Opened = tuple[Server, Writer]
 Open = Callable[[str, bool], Opened]
 
 
 @pytest.fixture
-def open_server(tmp_path: Path, postgres_dsn: Callable[[int], str]) -> Iterator[Open]:
+def open_server(tmp_path: Path, postgres: PostgresServers) -> Iterator[Open]:
     """Opens a server of a kind, with a database of its own."""
     opened: list[Opened] = []
 
@@ -269,10 +236,7 @@ def open_server(tmp_path: Path, postgres_dsn: Callable[[int], str]) -> Iterator[
         server: Server
         writer: Writer
         if kind.startswith("postgresql"):
-            home = postgres_dsn(10 if kind.endswith("log") else 0)
-            with psycopg.connect(home, autocommit=True) as connection:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-            dsn = home.replace("/postgres?", f"/{name}?")
+            dsn = postgres.database(10 if kind.endswith("log") else 0)
             server, writer = PostgresServer(dsn, cooperative=cooperative, sub_batch=2), PostgresWriter(dsn)
         elif kind == "sqlite":
             path = tmp_path / f"{name}.sqlite"

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from kit.tables import change_delta, random_rows
 from spillway.errors import SourceError
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
@@ -24,22 +24,8 @@ TABLES = ("a", "b", "c")
 VIEW = "SELECT a.x AS x, b.y AS y, c.y AS z FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x AND a.x = c.y"
 
 
-def rows(chance: random.Random, count: int) -> pa.Table:
-    values = [[chance.choice([None, 0, 1, 2]) for _ in range(count)] for _ in range(2)]
-    return pa.table({"x": pa.array(values[0], pa.int64()), "y": pa.array(values[1], pa.int64())})
-
-
 def change(root: Path, chance: random.Random) -> None:
-    path = root / chance.choice(TABLES)
-    kind = chance.choice(["append", "append", "delete", "overwrite", "compact"])
-    if kind == "append":
-        write_deltalake(path, rows(chance, 3), mode="append")
-    elif kind == "delete":
-        DeltaTable(path).delete(f"x = {chance.randrange(3)}")
-    elif kind == "overwrite":
-        write_deltalake(path, rows(chance, 6), mode="overwrite")
-    else:
-        DeltaTable(path).optimize.compact()
+    change_delta(root / chance.choice(TABLES), chance)
 
 
 class Busy(DeltaServer):
@@ -62,7 +48,7 @@ def expected(root: Path, versions: dict[str, int]) -> Counter[tuple[object, ...]
 def test_every_strategy_over_versions(tmp_path: Path) -> None:
     chance = random.Random(3)
     for name in TABLES:
-        write_deltalake(tmp_path / name, rows(chance, 8))
+        write_deltalake(tmp_path / name, random_rows(chance, 8))
     server = Busy(tmp_path)
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
     store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])

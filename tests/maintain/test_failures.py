@@ -15,6 +15,7 @@ import duckdb
 import psycopg
 import pytest
 
+from kit.postgres import PostgresServers
 from spillway.errors import SourceError
 from spillway.job.maintain import read_maintain_job
 from spillway.maintain.definition import define_view
@@ -180,9 +181,9 @@ class Chain:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("number", "feed"), [(1, "triggers"), (11, "logical")])
 def test_several_writers_with_long_and_short_transactions(
-    postgres_dsn: Any, tmp_path: Path, number: int, feed: str
+    postgres: PostgresServers, tmp_path: Path, number: int, feed: str
 ) -> None:
-    chain = Chain([postgres_dsn(number), postgres_dsn(0)], tmp_path / "view.duckdb")
+    chain = Chain([postgres.dsn(number), postgres.dsn(0)], tmp_path / "view.duckdb")
     try:
         chain.manager.open()
         assert [server.feed for server in chain.servers.values()] == [feed, "triggers"]
@@ -219,9 +220,9 @@ def drop(chain: Chain) -> None:
 @pytest.mark.parametrize("number", [1, 11], ids=["triggers", "log"])
 @pytest.mark.parametrize("place", ["changes", "first ask", "second ask", "last ask", "confirm"])
 def test_a_postgresql_server_killed_and_restarted_in_a_round(
-    postgres_dsn: Any, postgres_control: Any, tmp_path: Path, place: str, number: int
+    postgres: PostgresServers, tmp_path: Path, place: str, number: int
 ) -> None:
-    chain = Chain([postgres_dsn(number), postgres_dsn(0)], tmp_path / "view.duckdb")
+    chain = Chain([postgres.dsn(number), postgres.dsn(0)], tmp_path / "view.duckdb")
     try:
         chain.manager.open()
         for home in chain.homes:
@@ -238,7 +239,7 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
         def doomed(*words: Any) -> Any:
             calls.append(1)
             if len(calls) == at_call:
-                pid = postgres_control(number).get_pid()
+                pid = postgres(number).get_pid()
                 os.kill(pid, signal.SIGQUIT)  # at once, as in a crash; the next start recovers
                 restarted.append(threading.Thread(target=restart))
                 restarted[0].start()
@@ -246,7 +247,7 @@ def test_a_postgresql_server_killed_and_restarted_in_a_round(
 
         def restart() -> None:
             time.sleep(0.3)
-            postgres_control(number).ensure_postgres_running()
+            postgres(number).ensure_postgres_running()
 
         setattr(chain.servers["s0"], method, doomed)
         report = chain.manager.round()

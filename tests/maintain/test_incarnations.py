@@ -3,8 +3,6 @@
 import json
 import shutil
 import sqlite3
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spillway.cli.app import main
+from kit.commands import Call
 
-Call = Callable[..., tuple[int, str, str]]
 JOB = """
 [view]
 sql = "SELECT o.id AS id, o.v AS v, p.w AS w FROM o JOIN p ON o.k = p.k"
@@ -34,18 +31,6 @@ store = "view.duckdb"
 """
 FILES = ("sqlite", "duckdb")
 KINDS = (*FILES, "delta")
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["spillway", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        output, error = capsys.readouterr()
-        return int(ended.value.code or 0), output, error
-
-    return run
 
 
 def connect(kind: str, path: Path) -> Any:

@@ -5,15 +5,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import duckdb
 import psycopg
 import pytest
 
+from kit.postgres import PostgresServers
 from spillway.job.maintain import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
 
@@ -42,12 +40,8 @@ strategy = "conditional"
 
 
 @pytest.fixture(params=[0, 10], ids=["triggers", "log"])
-def dsns(postgres_dsn: Any, request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    name, numbers = f"d{uuid4().hex[:12]}", (request.param, request.param + 1)
-    for number in numbers:
-        with psycopg.connect(postgres_dsn(number), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-    yield [postgres_dsn(number).replace("/postgres?", f"/{name}?") for number in numbers]
+def dsns(postgres: PostgresServers, request: pytest.FixtureRequest) -> list[str]:
+    return [postgres.database(number) for number in (request.param, request.param + 1)]
 
 
 def write_until(stop: threading.Event, dsn: str, tables: str, seed: int) -> None:

@@ -6,13 +6,12 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from spillway.cli.app import main
+from kit.commands import Call
 
 JOB = '''
 [view]
@@ -36,20 +35,6 @@ server = "base"
 [maintain]
 store = "view.duckdb"
 '''
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["spillway", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        output, error = capsys.readouterr()
-        return int(ended.value.code or 0), output, error
-
-    return run
 
 
 @pytest.fixture

@@ -1,16 +1,13 @@
 """Every maintenance figure runs on a real server, small, and has the lines of the literature."""
 
 import json
-import sys
 from itertools import count
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
-import psycopg
 import pytest
 
-from spillway.cli.app import main
+from kit.commands import Call
+from kit.postgres import PostgresServers
 from spillway.lab.paper.drawing import draw_maintain_figure
 from spillway.lab.paper.maintain import MAINTAIN_FIGURES, maintain_experiment
 from spillway.lab.paper.maintain_bed import Laboratory
@@ -27,12 +24,8 @@ LINES = {
 
 
 @pytest.fixture
-def laboratory(postgres_dsn: Any, tmp_path: Path) -> Laboratory:
-    name = f"d{uuid4().hex[:12]}"
-    with psycopg.connect(postgres_dsn(0), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    dsn = postgres_dsn(0).replace("/postgres?", f"/{name}?")
-    return Laboratory([dsn], tmp_path, 2_000, 1, True, lambda _: None, count())
+def laboratory(postgres: PostgresServers, tmp_path: Path) -> Laboratory:
+    return Laboratory([postgres.database(0)], tmp_path, 2_000, 1, True, lambda _: None, count())
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -48,15 +41,10 @@ def test_figure(name: str, laboratory: Laboratory, tmp_path: Path) -> None:
     assert f"Figure {name}" in drawing.read_text()
 
 
-def test_table_11_3(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    words = ["spillway", "figure", "table-11.3", "--quick", "--json", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
-    lines = json.loads(capsys.readouterr().out)["lines"]
+def test_table_11_3(call: Call, tmp_path: Path) -> None:
+    code, output, _ = call("figure", "table-11.3", "--quick", "--json", "--out", tmp_path)
+    assert code == 0
+    lines = json.loads(output)["lines"]
     assert lines["time over enumeration"]["20"] <= 0.1
     assert 1 <= lines["cost over enumeration"]["20"] <= 1.02
     assert lines["cost over enumeration"]["1"] >= lines["cost over enumeration"]["5"] >= 1

@@ -5,15 +5,14 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pyarrow as pa
 import pytest
 
+from kit.postgres import PostgresServers
 from spillway.maintain.definition import define_view
 from spillway.maintain.settings import Home
 from spillway.maintain.sources.postgres.server import PostgresServer
@@ -27,12 +26,9 @@ from spillway.model.view import View
 
 
 @pytest.fixture(params=[0, 10], ids=["triggers", "log"])
-def dsn(postgres_dsn: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+def dsn(postgres: PostgresServers, request: pytest.FixtureRequest) -> str:
     """A database of its own on a server; changes come from triggers or from the log."""
-    name, home = f"d{uuid4().hex[:12]}", postgres_dsn(request.param)
-    with psycopg.connect(home, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield home.replace("/postgres?", f"/{name}?")
+    return postgres.database(request.param)
 
 
 PAIR = Relation("pair", (Column("a", "bigint"), Column("b", "bigint")))
@@ -86,9 +82,9 @@ def test_an_answer_that_waits_for_a_truncate_knows_of_it(dsn: str, what: str) ->
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [2, 12], ids=["triggers", "log"])
 def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
-    postgres_dsn: Any, postgres_control: Any, tmp_path: Path, number: int
+    postgres: PostgresServers, tmp_path: Path, number: int
 ) -> None:
-    dsn = postgres_dsn(number)
+    dsn = postgres.dsn(number)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")  # asynchronous commits stay in memory
         connection.execute("ALTER SYSTEM SET synchronous_commit = 'off'")
@@ -112,9 +108,9 @@ def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
             connection.execute("INSERT INTO l VALUES (%s, %s)", [row, row])
             connection.execute("INSERT INTO r VALUES (%s, %s)", [row, -row])
         assert manager.round() is not None
-        os.kill(postgres_control(number).get_pid(), signal.SIGQUIT)
+        os.kill(postgres(number).get_pid(), signal.SIGQUIT)
         time.sleep(0.2)
-        postgres_control(number).ensure_postgres_running()
+        postgres(number).ensure_postgres_running()
         with psycopg.connect(dsn) as connection:
             expected = connection.execute("SELECT l.b, r.b, 1 FROM l JOIN r ON l.a = r.a").fetchall()
         stored = [tuple(row.values()) for row in store.rows().to_pylist()]

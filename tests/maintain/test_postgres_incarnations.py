@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pytest
 
+from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
 from spillway.job.maintain import parse_maintain_job
 from spillway.maintain.maintenance import Maintenance
@@ -64,13 +64,8 @@ class Place:
 
 
 @pytest.fixture(params=FEEDS)
-def place(
-    request: pytest.FixtureRequest, postgres_dsn: Callable[[int], str], tmp_path: Path
-) -> Iterator[Place]:
-    home, name = postgres_dsn(FEEDS[request.param]), f"d{uuid4().hex[:12]}"
-    with psycopg.connect(home, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    found = Place(home.replace("/postgres?", f"/{name}?"), tmp_path, request.param)
+def place(request: pytest.FixtureRequest, postgres: PostgresServers, tmp_path: Path) -> Iterator[Place]:
+    found = Place(postgres.database(FEEDS[request.param]), tmp_path, request.param)
     yield found
     with Maintenance(found.job, how="replace") as maintenance:
         maintenance.manager.forget()
@@ -131,24 +126,23 @@ def test_an_older_copy_of_the_store(place: Place, tmp_path: Path) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("feed", "number"), [("triggers", 2), ("logical", 12)])
 def test_an_older_copy_of_the_whole_server(
-    postgres_control: Any, postgres_dsn: Callable[[int], str], tmp_path: Path, feed: str, number: int
+    postgres: PostgresServers, tmp_path: Path, feed: str, number: int
 ) -> None:
     """The files of a stopped server are all there is: the same ids come again, with other rows."""
-    home, name = postgres_dsn(number), f"d{uuid4().hex[:12]}"
-    with psycopg.connect(home, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+    dsn = postgres.database(number)
+    with psycopg.connect(dsn) as connection:
         ((files,),) = connection.execute("SHOW data_directory").fetchall()
-    place = Place(home.replace("/postgres?", f"/{name}?"), tmp_path, feed)
+    place = Place(dsn, tmp_path, feed)
     place.run("INSERT INTO l VALUES (1, 4)")
     place.maintain()
 
     def stopped(work: Callable[[], object]) -> None:
-        pid = postgres_control(number).get_pid()
+        pid = postgres(number).get_pid()
         os.kill(pid, signal.SIGINT)
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.02)
         work()
-        postgres_control(number).ensure_postgres_running()
+        postgres(number).ensure_postgres_running()
 
     def restored() -> None:
         for found in Path(files).iterdir():

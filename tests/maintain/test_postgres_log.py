@@ -11,6 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError, SourceError
 from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.sources.server import Relation
@@ -22,11 +23,8 @@ SLOTS = "SELECT count(*) FROM pg_replication_slots WHERE database = current_data
 
 
 @pytest.fixture
-def dsn(postgres_dsn: Any) -> Iterator[str]:
-    name = f"d{uuid4().hex[:12]}"
-    with psycopg.connect(postgres_dsn(10), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield postgres_dsn(10).replace("/postgres?", f"/{name}?")
+def dsn(postgres: PostgresServers) -> str:
+    return postgres.database(10)
 
 
 @pytest.fixture
@@ -205,9 +203,9 @@ def test_forgetting_leaves_nothing_behind(dsn: str, writer: psycopg.Connection[A
 
 
 def test_logical_decoding_that_is_not_possible(
-    dsn: str, writer: psycopg.Connection[Any], postgres_dsn: Any
+    dsn: str, writer: psycopg.Connection[Any], postgres: PostgresServers
 ) -> None:
-    plain = PostgresServer(postgres_dsn(0), feed="logical")
+    plain = PostgresServer(postgres.dsn(0), feed="logical")
     with pytest.raises(SourceError, match="wal_level is replica, not logical"):
         plain.install([], "reader")
     plain.close()

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.examples import examples
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.plan import RECOMPUTE
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 from spillway.maintain.view_manager import Choose
 
 FEW = settings(
-    max_examples=max(1, settings().max_examples // 20),  # an example makes databases: more than a second
+    max_examples=examples(20),  # an example makes databases: more than a second
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 KINDS = ("postgresql", "postgresql log", "sqlite", "duckdb")

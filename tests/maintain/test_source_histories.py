@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import duckdb
 import psycopg
@@ -23,6 +22,8 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.examples import examples
+from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
 from spillway.job.maintain import parse_maintain_job
 from spillway.maintain.maintenance import Maintenance
@@ -377,16 +378,13 @@ SHARE = {"sqlite": 3, "duckdb": 8, "delta": 4, "postgresql": 12, "postgresql log
 
 
 @pytest.fixture
-def dsn_of(postgres_dsn: Callable[[int], str]) -> Callable[[str], str]:
+def dsn_of(postgres: PostgresServers) -> Callable[[str], str]:
     """A database of its own for a history over PostgreSQL."""
 
     def made(kind: str) -> str:
         if not kind.startswith("postgresql"):
             return ""
-        home, name = postgres_dsn(10 if kind.endswith("log") else 0), f"d{uuid4().hex[:12]}"
-        with psycopg.connect(home, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return home.replace("/postgres?", f"/{name}?")
+        return postgres.database(10 if kind.endswith("log") else 0)
 
     return made
 
@@ -395,7 +393,7 @@ def dsn_of(postgres_dsn: Callable[[int], str]) -> Callable[[str], str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_histories(kind: str, dsn_of: Callable[[str], str]) -> None:
     @settings(
-        max_examples=max(1, settings().max_examples // SHARE[kind]),
+        max_examples=examples(SHARE[kind], everyday=2),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         print_blob=False,
     )

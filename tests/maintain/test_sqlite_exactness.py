@@ -2,16 +2,16 @@
 
 import random
 import sqlite3
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from spillway.cli.app import main
+from kit.commands import Call
 from spillway.job.maintain import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
 
@@ -56,7 +56,7 @@ STATEMENTS = (
 
 
 class Shop:
-    def __init__(self, root: Path, run: Callable[..., tuple[int, str]]) -> None:
+    def __init__(self, root: Path, run: Call) -> None:
         self.root, self.maintain = root, run
         self.connection = sqlite3.connect(root / "one.sqlite", isolation_level=None)
         self.connection.executescript(
@@ -80,15 +80,9 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*options: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["spillway", "maintain", str(tmp_path / "job.toml"), *options])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), capsys.readouterr().err
-
+def shop(tmp_path: Path, call: Call) -> Any:
     (tmp_path / "job.toml").write_text(JOB)
-    found = Shop(tmp_path, run)
+    found = Shop(tmp_path, partial(call, "maintain", tmp_path / "job.toml"))
     yield found
     found.connection.close()
 
@@ -110,7 +104,7 @@ def test_a_number_with_a_fraction_in_an_integer_column_is_refused_while_it_is_th
     before = shop.result()
     for bad in ("1.5", "'abc'", "x'61'"):
         shop.connection.execute(f"INSERT INTO t VALUES (2, 1, 'b', {bad})")
-        code, error = shop.maintain()
+        code, _, error = shop.maintain()
         assert (code, error.count("\n")) == (1, 1), error
         assert "column v" in error
         assert shop.result() == before
@@ -118,7 +112,7 @@ def test_a_number_with_a_fraction_in_an_integer_column_is_refused_while_it_is_th
         assert shop.maintain()[0] == 0
         assert shop.result() == shop.expected() == before
     shop.connection.execute("INSERT INTO t VALUES (3, 1, x'61', 5)")
-    code, error = shop.maintain()
+    code, _, error = shop.maintain()
     assert (code, "column u" in error) == (1, True)
 
 
@@ -187,7 +181,7 @@ def test_what_our_triggers_do_not_know_asks_for_a_reload(shop: Shop, statement: 
     shop.connection.execute(statement)
     if "renamed" in statement:
         (shop.root / "job.toml").write_text(JOB.replace("a.v AS v", "a.renamed AS v"))
-    code, error = shop.maintain()
+    code, _, error = shop.maintain()
     assert (code, error.count("\n"), "--reload" in error) == (1, 1, True), error
     assert shop.maintain("--reload")[0] == 0
     shop.connection.execute("INSERT OR REPLACE INTO t (id, k, u) VALUES (1, 2, 'a')")
@@ -198,5 +192,5 @@ def test_what_our_triggers_do_not_know_asks_for_a_reload(shop: Shop, statement: 
 
 def test_a_unique_key_over_an_expression_is_refused(shop: Shop) -> None:
     shop.connection.executescript(TABLES["rowid"] + "; CREATE UNIQUE INDEX odd ON t (abs(v))")
-    code, error = shop.maintain()
+    code, _, error = shop.maintain()
     assert (code, error.count("\n"), "unique index odd over an expression" in error) == (1, 1, True), error

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from history import Check, History, told
+from kit.histories import Check, History, told
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

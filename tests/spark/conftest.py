@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from kit.commands import Call
 from spillway.state.memory.tier_directory import TMPFS
 
 if TYPE_CHECKING:
@@ -178,20 +179,7 @@ def tree() -> Callable[[Path], Mapping[str, bytes]]:
 
 
 @pytest.fixture
-def command(
-    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    """Calls the command line in this process, on the shared session: exit code, standard output and error."""
-    from spillway.cli.app import main
-
-    def call(*words: object) -> tuple[int, str, str]:
-        # The command would end the session that all tests share.
-        monkeypatch.setattr("spillway.spark.session.session.stop_session", lambda _: None)
-        monkeypatch.setattr("sys.argv", ["spillway", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        output, error = capsys.readouterr()
-        return int(ended.value.code or 0), output, error
-
+def command(spark: "SparkSession", call: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Calls the command line in this process, on the shared session, which it would otherwise end."""
+    monkeypatch.setattr("spillway.spark.session.session.stop_session", lambda _: None)
     return call

@@ -7,9 +7,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from spillway.compute import columnar
 from spillway.compute.columnar import ColumnarJoin, ShareOfJoin, StoredRelation
 from spillway.compute.cost import CostModel
@@ -58,7 +59,7 @@ def truth(tables: list[pa.Table], members: list[tuple[int, ...]]) -> list[tuple[
         )
 
 
-@settings(max_examples=settings().max_examples // 2)
+@tries(2)
 @given(drawn_joins())
 def test_every_tree_gives_duckdbs_rows(quick_directory: Callable[[], Path], drawn: Drawn) -> None:
     columns, members = drawn

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from spillway.compute.file_statistics import BATCH_ROWS, FileRelation, Footers
 from spillway.compute.sketch import RelationStatistics, selectivity
 
@@ -94,7 +95,7 @@ def test_a_filter_that_cannot_be_tested_is_a_guess(data: Path, filter_: str) -> 
     assert line.rows == round(ROWS / 3)
 
 
-@settings(max_examples=20, deadline=None)
+@tries(2)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-5, 5), st.sampled_from([2**62, -(2**63)])), max_size=40),
     st.sampled_from(["int64", "int8", "string", "large_string", "string_view"]),

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.examples import tries
 from spillway.job.maintain import parse_maintain_job
 from spillway.maintain.maintenance import Maintenance
 from spillway.maintain.settings import MaintainJob
@@ -80,7 +81,7 @@ def test_a_log_that_is_summed_up_keeps_letters_apart(tmp_path: Path, monkeypatch
         assert maintained(job) == sorted(("1", letter, count) for letter, count in expected.items())
 
 
-@settings(max_examples=max(1, settings().max_examples // 8))
+@tries(8, everyday=2)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["a", "A", "á", "b", None])), max_size=4),
@@ -146,7 +147,7 @@ SQLS = [
 ]
 
 
-@settings(max_examples=max(1, settings().max_examples // 4))
+@tries(4, everyday=2)
 @given(st.sampled_from(["delta", "duckdb"]), st.sampled_from(SQLS), STATES)
 def test_random_doubles(
     tmp_path_factory: pytest.TempPathFactory, kind: str, sql: str, states: list[list[int]]

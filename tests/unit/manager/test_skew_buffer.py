@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.snapshots import placement_snapshot
 from spillway.manager.skew_buffer import MINIMUM_ROWS, SLACK, quotas
-from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.snapshot import PlacementSnapshot
 
 BUFFER_BYTES = 1 << 20
 
@@ -12,17 +13,15 @@ BUFFER_BYTES = 1 << 20
 def snapshot(
     busy: list[float], rows: list[int], pending: list[int], row_bytes: int = 10
 ) -> PlacementSnapshot:
-    processors = tuple(
-        ProcessorStatistics(
-            number, 0, busy_seconds=seconds, pending_rows=parked, pending_bytes=parked * row_bytes
-        )
-        for number, (seconds, parked) in enumerate(zip(busy, pending, strict=True))
+    return placement_snapshot(
+        [[{"bytes": count * row_bytes, "rows": count, "sampled_rows": count}] for count in rows],
+        [
+            {"busy_seconds": seconds, "pending_rows": parked, "pending_bytes": parked * row_bytes}
+            for seconds, parked in zip(busy, pending, strict=True)
+        ],
+        now=0.0,
+        epoch=9,
     )
-    groups = tuple(
-        PlacedGroup(number, number, bytes=count * row_bytes, rows=count, sampled_rows=count)
-        for number, count in enumerate(rows)
-    )
-    return PlacementSnapshot(0.0, 9, processors, groups)
 
 
 def test_processors_of_one_speed_have_no_quota() -> None:

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.commands import Call
 from spillway.manager.engine import Engine
 from spillway.manager.journal.epoch import read_epochs
 from spillway.manager.journal.file import FILE_NAME
@@ -23,7 +23,6 @@ from spillway.report.series import POINTS, memory, productivity, running_time, s
 from spillway.report.totals import totals
 
 Finished = tuple[Path, Engine]
-Call = Callable[..., tuple[int, str, str]]
 
 
 class Elements(HTMLParser):
@@ -45,10 +44,16 @@ class Elements(HTMLParser):
                 self.addresses.append(str(value))
 
 
-def test_totals_are_those_of_the_manifest(finished: Finished, tmp_path: Path) -> None:
-    directory, engine = finished
-    counters = engine.manifest.counters
-    told = write_report(str(directory), tmp_path / "page.html")
+@pytest.fixture(scope="module")
+def page(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The page of the finished checkpoint, drawn once, and what was told of it."""
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    return path, write_report(str(finished[0]), path)
+
+
+def test_totals_are_those_of_the_manifest(finished: Finished, page: tuple[Path, dict[str, Any]]) -> None:
+    counters = finished[1].manifest.counters
+    path, told = page
     assert counters.spills > 0
     assert counters.results_cleanup > 0
     for key in ("input_rows", "results_runtime", "results_cleanup", "epochs", "spills"):
@@ -56,13 +61,11 @@ def test_totals_are_those_of_the_manifest(finished: Finished, tmp_path: Path) ->
     assert told["restarts"] == 1
     assert told["missing_epochs"] == 0
     assert told["budget_bytes"] == 4 << 20
-    assert told["report_bytes"] == (tmp_path / "page.html").stat().st_size
+    assert told["report_bytes"] == path.stat().st_size
 
 
-def test_the_page_is_whole_and_fetches_nothing(finished: Finished, tmp_path: Path) -> None:
-    directory, engine = finished
-    write_report(str(directory), tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text()
+def test_the_page_is_whole_and_fetches_nothing(finished: Finished, page: tuple[Path, Any]) -> None:
+    engine, text = finished[1], page[0].read_text()
     elements = Elements(text)
     assert elements.tags["svg"] == 5
     assert elements.tags["script"] == elements.tags["link"] == elements.tags["img"] == 0

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kit.snapshots import placement_snapshot
 from spillway.errors import StateError
 from spillway.model.groups import group_set
 from spillway.policy.placement.registry import placement_policy
@@ -20,18 +21,14 @@ def loaded(
     size: int = 10,
 ) -> PlacementSnapshot:
     """Processors whose groups had these rows in the sampled epochs, all groups of one size."""
-    processors = tuple(
-        ProcessorStatistics(
-            number, size * len(of), limit, limit, busy_seconds=busy[number], span_seconds=seconds
-        )
-        for number, of in enumerate(rows)
+    limits = {"state_limit_bytes": limit, "memory_bytes": limit, "span_seconds": seconds}
+    return placement_snapshot(
+        [[{"bytes": size, "rows": count, "sampled_rows": count} for count in of] for of in rows],
+        [limits | {"busy_seconds": used} for used in busy],
+        now=50.0,
+        epoch=5,
+        collected_seconds=seconds,
     )
-    placed = [(number, count) for number, of in enumerate(rows) for count in of]
-    groups = tuple(
-        PlacedGroup(group, number, size, rows=count, sampled_rows=count)
-        for group, (number, count) in enumerate(placed)
-    )
-    return PlacementSnapshot(50.0, 5, processors, groups, collected_seconds=seconds)
 
 
 def test_processors_are_paired_from_the_ends() -> None:

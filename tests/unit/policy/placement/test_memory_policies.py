@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from kit.snapshots import MB, placement_snapshot, with_group, with_processor
 from spillway.errors import JobError
 from spillway.model.groups import group_set
 from spillway.policy.placement.active_disk import ActiveDiskParameters, spill_allowance
 from spillway.policy.placement.need import Progress
 from spillway.policy.placement.registry import placement_policy
-from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
+from spillway.policy.placement.snapshot import PlacementSnapshot, ProcessorStatistics
 from spillway.policy.placement.suggestion import NOTHING, ForcedSpill, Move, Suggestions
 
-MB = 1 << 20
 LIMIT = 100 * MB
 
 
@@ -24,34 +24,25 @@ def snapshot(
 ) -> PlacementSnapshot:
     """Processors whose groups have these sizes in MB; results are 10 per group unless given."""
     limits = limit if isinstance(limit, list) else [limit] * len(sizes)
-    processors = tuple(
-        ProcessorStatistics(
-            number,
-            sum(of) * MB,
-            state_limit_bytes=limits[number],
-            memory_bytes=None if limits[number] is None else int(limits[number] * 4 / 3),
-        )
-        for number, of in enumerate(sizes)
+    return placement_snapshot(
+        [
+            [
+                {"bytes": size * MB, "results": got, "sampled_results": got}
+                for size, got in zip(of, [10] * len(of) if results is None else results[number], strict=True)
+            ]
+            for number, of in enumerate(sizes)
+        ],
+        [
+            {"state_limit_bytes": most, "memory_bytes": None if most is None else int(most * 4 / 3)}
+            for most in limits
+        ],
+        now,
+        epoch=10,
     )
-    groups, group = [], 0
-    for number, of in enumerate(sizes):
-        for place, size in enumerate(of):
-            got = 10 if results is None else results[number][place]
-            groups.append(PlacedGroup(group, number, size * MB, results=got, sampled_results=got))
-            group += 1
-    return PlacementSnapshot(now, 10, processors, tuple(groups))
-
-
-def changed(before: PlacementSnapshot, group: int, **fields: object) -> PlacementSnapshot:
-    groups = tuple(replace(one, **fields) if one.group == group else one for one in before.groups)
-    return replace(before, groups=groups)
 
 
 def adapted(before: PlacementSnapshot, processor: int, at: float) -> PlacementSnapshot:
-    processors = tuple(
-        replace(one, adapted_seconds=at) if one.processor == processor else one for one in before.processors
-    )
-    return replace(before, processors=processors)
+    return with_processor(before, processor, adapted_seconds=at)
 
 
 def test_half_of_the_difference_moves_from_most_to_least_productive_groups_first() -> None:
@@ -96,10 +87,10 @@ def test_no_more_moves_than_the_receiver_has_room_for() -> None:
 
 def test_groups_that_cannot_move_or_have_nothing_in_memory_stay() -> None:
     before = snapshot([[10, 10, 10], [10]])
-    pinned = changed(changed(before, 0, movable=False), 1, suspended=True)
+    pinned = with_group(with_group(before, 0, movable=False), 1, suspended=True)
     (move,) = placement_policy("pairwise-memory")(pinned).moves
     assert move.groups == group_set([2])
-    assert placement_policy("pairwise-memory")(changed(pinned, 2, movable=False)) == NOTHING
+    assert placement_policy("pairwise-memory")(with_group(pinned, 2, movable=False)) == NOTHING
 
 
 def test_crumbs_do_not_move() -> None:
@@ -111,7 +102,7 @@ def test_crumbs_do_not_move() -> None:
 
 
 def test_lazy_disk_prefers_groups_without_state_on_disk() -> None:
-    before = changed(snapshot([[10] * 4, [10] * 2], results=[[9, 1, 1, 1], [1, 1]]), 0, spilled_bytes=MB)
+    before = with_group(snapshot([[10] * 4, [10] * 2], results=[[9, 1, 1, 1], [1, 1]]), 0, spilled_bytes=MB)
     assert placement_policy("pairwise-memory")(before).moves[0].groups == group_set([0])
     assert placement_policy("lazy-disk")(before).moves[0].groups == group_set([1])
 
@@ -173,7 +164,7 @@ def test_what_the_query_will_need_is_estimated_from_how_far_its_input_is() -> No
     assert spill_allowance(window, ActiveDiskParameters(query_bytes=205 * MB, input_rows=110)) == 5 * MB
     full = replace(ACTIVE, progress=Progress(100, passed_seconds=90.0, window_seconds=60.0))
     assert spill_allowance(full, ActiveDiskParameters()) == 0
-    unbounded = changed(replace(ACTIVE, progress=Progress(100)), 0, spilled_bytes=15 * MB)
+    unbounded = with_group(replace(ACTIVE, progress=Progress(100)), 0, spilled_bytes=15 * MB)
     assert spill_allowance(unbounded, ActiveDiskParameters()) == 230 * MB, "as much again"
     assert spill_allowance(replace(unbounded, forced_bytes=30 * MB), ActiveDiskParameters()) == 200 * MB
     assert spill_allowance(snapshot([[10], [10]], limit=None), ActiveDiskParameters()) == 0
