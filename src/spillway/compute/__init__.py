@@ -12,20 +12,20 @@ from spillway.compute.columnar import (
     column_bytes,
 )
 from spillway.compute.compute_view import ComputeView, ReadRelation, read_view
-from spillway.compute.cost import CostModel, Machine
+from spillway.compute.cost import Machine, TreeCost
 from spillway.compute.explain import draw_text, q_error, tree_report
-from spillway.compute.file_statistics import FileRelation, Footers
+from spillway.compute.file_statistics import Footers, ParquetRelation
 from spillway.compute.fuse import kept_segments, resident_bytes, statement
 from spillway.compute.graph_builder import build_graph
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation, members_of
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation, members_of
 from spillway.compute.sketch import BUCKETS, SLOT_BYTES, KeySketch, RelationStatistics
-from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
+from spillway.compute.tree import Input, ProbeStep, Segment, mask_of_input, steps
 from spillway.compute.unit_costs import UnitCosts
 from spillway.compute.way import (
     COLUMNS,
     SPARK,
     STATEMENTS,
-    Decision,
+    WayChoice,
     decide,
     expected_seconds,
     joined_on_several_keys,
@@ -42,23 +42,23 @@ __all__ = [
     "ColumnMemoryError",
     "ColumnarJoin",
     "ComputeView",
-    "CostModel",
-    "Decision",
-    "FileRelation",
     "Footers",
     "Input",
     "JoinGraph",
-    "KeyClass",
+    "JoinKey",
     "KeySketch",
     "Machine",
+    "ParquetRelation",
+    "ProbeStep",
     "ReadRelation",
     "Relation",
     "RelationStatistics",
     "Segment",
     "ShareOfJoin",
-    "Step",
     "StoredRelation",
+    "TreeCost",
     "UnitCosts",
+    "WayChoice",
     "build_graph",
     "column_bytes",
     "decide",

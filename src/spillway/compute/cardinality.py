@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from spillway.compute.join_graph import JoinGraph, KeyClass, members_of
+from spillway.compute.join_graph import JoinGraph, JoinKey, members_of
 
 
 class Cardinality:
@@ -64,14 +64,14 @@ class Cardinality:
                 rows *= self._graph.residual_selectivity
         return rows
 
-    def _share(self, number: int, one: KeyClass, present: int) -> float:
+    def _share(self, number: int, one: JoinKey, present: int) -> float:
         found = self._shares.get((number, present))
         if found is None:
             found = self._shares[number, present] = _spanning_share(one, tuple(members_of(present)))
         return found
 
 
-def _spanning_share(one: KeyClass, members: tuple[int, ...]) -> float:
+def _spanning_share(one: JoinKey, members: tuple[int, ...]) -> float:
     """The product of the selectivities of a minimum spanning tree (Prim)."""
     share = 1.0
     reached, waiting = {members[0]}, set(members[1:])

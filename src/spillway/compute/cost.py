@@ -18,7 +18,7 @@ from math import ceil, log2
 from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
 from spillway.compute.join_graph import JoinGraph
-from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
+from spillway.compute.tree import Input, ProbeStep, Segment, mask_of_input, steps
 from spillway.compute.unit_costs import COLUMNAR, UnitCosts
 
 ROW_HEADER_BYTES = 16
@@ -66,7 +66,7 @@ class StepCost:
         return self.serial + self.shared
 
 
-class CostModel:
+class TreeCost:
     """Costs of the trees of one graph on one machine."""
 
     __slots__ = ("_is_short", "cardinality", "graph", "machine", "units")
@@ -205,7 +205,9 @@ class CostModel:
         them and there is much to probe."""
         return self._spread_gain(segment, self._costs(segment), self.machine.processors) > 0
 
-    def _probing_seconds(self, tree: Segment, costs: list[tuple[Step, StepCost]], available: int) -> float:
+    def _probing_seconds(
+        self, tree: Segment, costs: list[tuple[ProbeStep, StepCost]], available: int
+    ) -> float:
         probing = sum(cost.probe for _, cost in costs) + self._emit(tree)
         gain = self._spread_gain(tree, costs, available)
         readers = self._readers(tree.probe, available)
@@ -213,7 +215,7 @@ class CostModel:
             return (self._scan_of(tree.probe) + probing) / readers - max(gain, 0.0)
         return self._scan_of(tree.probe) / readers + probing / available
 
-    def _spread_gain(self, tree: Segment, costs: list[tuple[Step, StepCost]], available: int) -> float:
+    def _spread_gain(self, tree: Segment, costs: list[tuple[ProbeStep, StepCost]], available: int) -> float:
         """Seconds that are saved; below zero, lost."""
         readers = self._readers(tree.probe, available)
         if readers >= available or not all(cost.replicated for _, cost in costs):
@@ -242,9 +244,9 @@ class CostModel:
             total += self._scan_of(step.build) + cost.build + cost.probe
         return total
 
-    def _costs(self, segment: Segment) -> list[tuple[Step, StepCost]]:
+    def _costs(self, segment: Segment) -> list[tuple[ProbeStep, StepCost]]:
         partitioned_by = UNPARTITIONED
-        made: list[tuple[Step, StepCost]] = []
+        made: list[tuple[ProbeStep, StepCost]] = []
         for step in steps(self.graph, segment):
             cost = self.join(step.before, mask_of_input(step.build), step.classes, partitioned_by)
             partitioned_by = cost.partitioned_by

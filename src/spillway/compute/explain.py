@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import Input, Segment, mask_of_input, steps
 from spillway.compute.trees import Proposal
 from spillway.compute.way import SPARK
 
-Measured = Mapping[int, Mapping[str, Any]]
+MeasuredSegments = Mapping[int, Mapping[str, Any]]
 
 
-def tree_report(model: CostModel, plan: Proposal, measured: Measured | None = None) -> dict[str, Any]:
+def tree_report(model: TreeCost, plan: Proposal, measured: MeasuredSegments | None = None) -> dict[str, Any]:
     """The plan as plain values; `measured` by segment: seconds, step_rows, table_bytes, kept."""
     numbers = {one: number for number, one in enumerate(plan.tree.segments())}
     segments = [
@@ -67,7 +67,7 @@ def draw_text(report: Mapping[str, Any]) -> str:
 
 
 def _segment(
-    model: CostModel, segment: Segment, numbers: Mapping[Segment, int], seen: Mapping[str, Any] | None
+    model: TreeCost, segment: Segment, numbers: Mapping[Segment, int], seen: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     joins = []
     rows = model.cardinality.rows
@@ -110,5 +110,5 @@ def q_error(estimated: float, measured: float) -> float:
     return high / low
 
 
-def _name(one: Input, model: CostModel, numbers: Mapping[Segment, int]) -> str:
+def _name(one: Input, model: TreeCost, numbers: Mapping[Segment, int]) -> str:
     return model.graph.relations[one].name if isinstance(one, int) else f"segment {numbers[one]}"

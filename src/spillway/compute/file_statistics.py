@@ -33,7 +33,7 @@ SPLIT_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class FileRelation:
+class ParquetRelation:
     """A relation of a view whose rows are in local Parquet files."""
 
     files: tuple[str, ...]
@@ -49,7 +49,7 @@ class FileRelation:
 class Footer:
     """What the files of one relation say of themselves."""
 
-    relation: FileRelation
+    relation: ParquetRelation
     files: tuple[pq.ParquetFile, ...]
     rows: int
     file_bytes: int
@@ -58,7 +58,7 @@ class Footer:
 class Footers:
     """The open files of all relations; use as a context manager."""
 
-    def __init__(self, relations: Sequence[FileRelation]) -> None:
+    def __init__(self, relations: Sequence[ParquetRelation]) -> None:
         with ExitStack() as closing:
             self._footers = [_footer(one, closing) for one in relations]
             self._closing = closing.pop_all()
@@ -85,7 +85,7 @@ class Footers:
         self._closing.close()
 
 
-def _footer(one: FileRelation, closing: ExitStack) -> Footer:
+def _footer(one: ParquetRelation, closing: ExitStack) -> Footer:
     files = tuple(closing.enter_context(pq.ParquetFile(file)) for file in one.files)
     size = sum(
         file.metadata.row_group(group).total_byte_size

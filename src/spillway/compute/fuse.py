@@ -9,18 +9,18 @@ statement fit into the memory together, unless those of one segment alone do not
 
 from __future__ import annotations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.tree import Segment
 
 
-def kept_segments(model: CostModel, tree: Segment) -> frozenset[Segment]:
+def kept_segments(model: TreeCost, tree: Segment) -> frozenset[Segment]:
     """The segments whose results are written and read back; all others run inside the one that needs them."""
     kept: set[Segment] = set()
     _needed_bytes(model, tree, kept)
     return frozenset(kept)
 
 
-def resident_bytes(model: CostModel, tree: Segment) -> float:
+def resident_bytes(model: TreeCost, tree: Segment) -> float:
     """The most that hash tables take at a time, over all statements of a tree."""
     kept = kept_segments(model, tree)
     roots = [one for one in tree.segments() if one in kept or one is tree]
@@ -33,7 +33,7 @@ def statement(root: Segment, kept: frozenset[Segment]) -> list[Segment]:
     return [*before, root]
 
 
-def _needed_bytes(model: CostModel, segment: Segment, kept: set[Segment]) -> float:
+def _needed_bytes(model: TreeCost, segment: Segment, kept: set[Segment]) -> float:
     """Hash tables of the statement that ends with this segment; the smallest children come first."""
     limit = model.machine.memory_bytes
     needed = model.memory_bytes(segment)

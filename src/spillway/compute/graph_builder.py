@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from spillway.compute.compute_view import ComputeView, ViewKey
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation
 from spillway.compute.sketch import RelationStatistics, selectivity
 from spillway.errors import JobError
 
@@ -54,7 +54,7 @@ def _key_class(
     aliases: list[str],
     statistics: Sequence[RelationStatistics],
     given: dict[str, float],
-) -> KeyClass:
+) -> JoinKey:
     shares: dict[tuple[int, int], float] = {}
     for (left, left_column), (right, right_column) in combinations(key.members, 2):
         share = selectivity(
@@ -66,4 +66,4 @@ def _key_class(
         for name in (f"{aliases[left]} {aliases[right]}", f"{aliases[right]} {aliases[left]}", key.label):
             share = given.pop(name, share)
         shares[left, right] = max(share, LEAST_SHARE)
-    return KeyClass(tuple(member for member, _ in key.members), shares, key.label)
+    return JoinKey(tuple(member for member, _ in key.members), shares, key.label)

@@ -27,7 +27,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyClass:
+class JoinKey:
     """Relations that are joined on one key, and for pairs of them the share of the product that matches."""
 
     members: tuple[int, ...]
@@ -43,7 +43,7 @@ class KeyClass:
 @dataclass(frozen=True, slots=True)
 class JoinGraph:
     relations: tuple[Relation, ...]
-    classes: tuple[KeyClass, ...]
+    classes: tuple[JoinKey, ...]
     residual: tuple[int, ...] = ()
     """For each predicate that is no equality of two columns, the relations that it reads."""
     residual_selectivity: float = 1 / 3

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.join_graph import JoinGraph
 from spillway.compute.tree import Input, Segment
 from spillway.compute.unit_costs import COLUMNAR
@@ -29,7 +29,7 @@ ROW_SECONDS, LEAST_SECONDS = 4e-7, 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class WayChoice:
     """The way that was taken, and the reason for the user."""
 
     way: str
@@ -58,7 +58,7 @@ def as_written(graph: JoinGraph) -> Segment:
     return Segment(0, tuple(builds))
 
 
-def spark_seconds(statements: CostModel, tree: Segment | None = None) -> float:
+def spark_seconds(statements: TreeCost, tree: Segment | None = None) -> float:
     """What Spark is expected to take for a tree, or for its own plan, by the costs of its joins.
 
     Making the rows of the result is counted as where tasks join columns: it is left out of the costs of
@@ -77,7 +77,7 @@ def joined_on_several_keys(graph: JoinGraph) -> tuple[str, str] | None:
     return None
 
 
-def decide(seconds: Mapping[str, float], own_seconds: float, refusals: dict[str, str]) -> Decision:
+def decide(seconds: Mapping[str, float], own_seconds: float, refusals: dict[str, str]) -> WayChoice:
     """The way to go, without a memory limit and without a tree that was asked for.
 
     `seconds` are the estimates of the ways that are possible; `refusals` say why others are not.
@@ -87,9 +87,9 @@ def decide(seconds: Mapping[str, float], own_seconds: float, refusals: dict[str,
             continue
         gain = own_seconds / max(seconds[way], 1e-9)
         if gain >= CLEAR_GAIN[way]:
-            return Decision(way, f"estimated {gain:.1f} times as fast as Spark's own plan")
+            return WayChoice(way, f"estimated {gain:.1f} times as fast as Spark's own plan")
         refusals.setdefault(
             way,
             f"{way}: estimated {gain:.1f} times as fast, and {CLEAR_GAIN[way]:g} would be a clear gain",
         )
-    return Decision(SPARK, "no clear gain is expected of another way; " + "; ".join(refusals.values()))
+    return WayChoice(SPARK, "no clear gain is expected of another way; " + "; ".join(refusals.values()))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.tree import Segment
 from spillway.compute.trees.exhaustive import MOST_PAIRS, exhaustive
 from spillway.compute.trees.greedy import greedy
@@ -31,7 +31,7 @@ PAIR_SECONDS, LEAST_PAIRS = 5e-5, 1_000
 """What one pair of connected sets takes here, and how many may always be looked at: all of 8 relations."""
 NEAR = 0.03
 """Estimated times that differ by less are the same."""
-Algorithm = Callable[[CostModel], Segment | None]
+Algorithm = Callable[[TreeCost], Segment | None]
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
     {
@@ -61,7 +61,7 @@ class Proposal:
     fits: bool
 
 
-def propose(model: CostModel, algorithm: str) -> Proposal | None:
+def propose(model: TreeCost, algorithm: str) -> Proposal | None:
     """The tree of one algorithm; None where the exact search gives up."""
     if algorithm not in ALGORITHMS:
         known = ", ".join((CHOSEN, *ALGORITHMS))
@@ -72,11 +72,11 @@ def propose(model: CostModel, algorithm: str) -> Proposal | None:
     return _proposal(model, algorithm, tree)
 
 
-def _proposal(model: CostModel, algorithm: str, tree: Segment) -> Proposal:
+def _proposal(model: TreeCost, algorithm: str, tree: Segment) -> Proposal:
     return Proposal(algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
 
 
-def proposals(model: CostModel) -> list[Proposal]:
+def proposals(model: TreeCost) -> list[Proposal]:
     """What every algorithm proposes, the best first (of the near ones the simplest), then by time; those that
     fit into memory before all others."""
     made = [one for name in ALGORITHMS if name != EXACT and (one := propose(model, name)) is not None]
@@ -93,7 +93,7 @@ def proposals(model: CostModel) -> list[Proposal]:
     return sorted(made, key=rank)
 
 
-def choose(model: CostModel, algorithm: str = CHOSEN) -> Proposal:
+def choose(model: TreeCost, algorithm: str = CHOSEN) -> Proposal:
     """The tree to run: the best of all, or that of one algorithm, cut where memory asks for it."""
     if algorithm == CHOSEN:
         return _within_memory(model, proposals(model)[0])
@@ -106,7 +106,7 @@ def choose(model: CostModel, algorithm: str = CHOSEN) -> Proposal:
     return _within_memory(model, made)
 
 
-def _within_memory(model: CostModel, one: Proposal) -> Proposal:
+def _within_memory(model: TreeCost, one: Proposal) -> Proposal:
     """A tree whose segments are cut into pieces that fit."""
     if one.fits:
         return one
@@ -114,7 +114,7 @@ def _within_memory(model: CostModel, one: Proposal) -> Proposal:
     return _proposal(model, one.algorithm, tree)
 
 
-def _cut_all(model: CostModel, tree: Segment) -> Segment:
+def _cut_all(model: TreeCost, tree: Segment) -> Segment:
     probe = tree.probe if isinstance(tree.probe, int) else _cut_all(model, tree.probe)
     builds = tuple(one if isinstance(one, int) else _cut_all(model, one) for one in tree.builds)
     return cut(model, Segment(probe, builds))

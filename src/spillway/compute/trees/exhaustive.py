@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spillway.compute.cost import UNPARTITIONED, CostModel
+from spillway.compute.cost import UNPARTITIONED, TreeCost
 from spillway.compute.join_graph import JoinGraph, members_of
 from spillway.compute.tree import Join, Node, Segment, to_segments
 
@@ -20,7 +20,7 @@ MOST_PAIRS = 12_000
 _Best = dict[int, dict[int, tuple[float, Node]]]
 
 
-def exhaustive(model: CostModel, most_pairs: int = MOST_PAIRS) -> Segment | None:
+def exhaustive(model: TreeCost, most_pairs: int = MOST_PAIRS) -> Segment | None:
     graph = model.graph
     pairs: list[tuple[int, int]] = []
     for pair in connected_pairs(graph):
@@ -37,7 +37,7 @@ def exhaustive(model: CostModel, most_pairs: int = MOST_PAIRS) -> Segment | None
     return to_segments(tree)
 
 
-def _try(model: CostModel, best: _Best, build: int, probe: int, classes: tuple[int, ...]) -> None:
+def _try(model: TreeCost, best: _Best, build: int, probe: int, classes: tuple[int, ...]) -> None:
     build_work, built = min(best[build].values(), key=lambda found: found[0])
     if build & (build - 1):
         build_work += model.keep(build)

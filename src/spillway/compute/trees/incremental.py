@@ -6,7 +6,7 @@ tree of its own, if that still fits. The pieces run one after the other.
 
 from __future__ import annotations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.tree import Input, Segment, mask_of_input
 from spillway.compute.trees.chain import chain
 from spillway.compute.trees.segmented_right_deep import minimized_work
@@ -15,11 +15,11 @@ GROUP_SIZE = 3
 """Relations per group, as in the experiment of figure 3.13."""
 
 
-def incremental_tree(model: CostModel, size: int = GROUP_SIZE) -> Segment:
+def incremental_tree(model: TreeCost, size: int = GROUP_SIZE) -> Segment:
     return _compose(model, minimized_work(model), size)
 
 
-def _compose(model: CostModel, piece: Segment, size: int) -> Segment:
+def _compose(model: TreeCost, piece: Segment, size: int) -> Segment:
     probe = piece.probe if isinstance(piece.probe, int) else _compose(model, piece.probe, size)
     builds = [one if isinstance(one, int) else _compose(model, one, size) for one in piece.builds]
     flat = chain(model, probe, builds)
@@ -27,7 +27,7 @@ def _compose(model: CostModel, piece: Segment, size: int) -> Segment:
     return bushy if bushy is not None and model.fits(bushy) else flat
 
 
-def _grouped(model: CostModel, probe: Input, builds: list[Input], size: int) -> Segment | None:
+def _grouped(model: TreeCost, probe: Input, builds: list[Input], size: int) -> Segment | None:
     """Groups of builds that are connected among themselves, each a segment of its own."""
     if len(builds) <= size:
         return None

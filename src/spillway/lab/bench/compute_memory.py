@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spillway.compute import CostModel, Segment, UnitCosts
+from spillway.compute import Segment, TreeCost, UnitCosts
 from spillway.compute.trees import choose, right_deep_tree
 from spillway.lab.bench.compute_claims import BUSHY_PIECES, DEEP_PIECES
 from spillway.lab.bench.compute_metrics import ShortMemory
@@ -29,7 +29,7 @@ def short_memory(
     model = computation.model
     memory = model.memory_bytes(right_deep_tree(model)) * MEMORY_SHARE
     machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
-    short = CostModel(model.graph, units, machine)
+    short = TreeCost(model.graph, units, machine)
     plan = choose(short)
     seconds, outcomes = _run(spark, computation, short, plan.tree, scratch, limit_seconds)
     known = {plan.tree: seconds}
@@ -57,7 +57,7 @@ def short_memory(
 
 
 def tree_sum(
-    spark: SparkSession, computation: Computation, model: CostModel, tree: Segment, scratch: Path
+    spark: SparkSession, computation: Computation, model: TreeCost, tree: Segment, scratch: Path
 ) -> ResultSum:
     """What the results of a tree amount to, from one more run of it, which is not measured."""
     files = computation.files if model.machine.by_columns else None
@@ -71,7 +71,7 @@ def tree_sum(
 def _run(
     spark: SparkSession,
     computation: Computation,
-    model: CostModel,
+    model: TreeCost,
     tree: Segment,
     scratch: Path,
     limit_seconds: float,

@@ -22,7 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spillway.compute import CostModel, Segment, UnitCosts, q_error, steps
+from spillway.compute import Segment, TreeCost, UnitCosts, q_error, steps
 from spillway.compute.trees import choose
 from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
@@ -70,7 +70,7 @@ class ComputeBench:
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
-    def _tree(self, computation: Computation, model: CostModel, tree: Segment) -> _Run:
+    def _tree(self, computation: Computation, model: TreeCost, tree: Segment) -> _Run:
         """One tree, with all of its rows computed and none kept."""
         view, files = computation.view, computation.files if model.machine.by_columns else None
         execution = Execution(self._spark, view, model, computation.sources, self._scratch, files=files)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spillway.compute import CostModel, UnitCosts
+from spillway.compute import TreeCost, UnitCosts
 from spillway.compute.trees import right_deep_tree
 from spillway.errors import StateError
 from spillway.job import ComputeConfig, SourceSpec
@@ -83,7 +83,7 @@ class _Runner:
             if len(results) != 1:
                 raise StateError(f"query {seed} of {point.relations} relations: trees disagree: {results}")
 
-    def _prepare(self, query: MultiJoin, data: Path) -> tuple[CostModel, Computation]:
+    def _prepare(self, query: MultiJoin, data: Path) -> tuple[TreeCost, Computation]:
         specs = {one.name: SourceSpec(one.name, "parquet", str(data / one.name)) for one in query.relations}
         computation = Computation(
             self._spark, query.sql, specs, ComputeConfig(tree="right-deep"), units=self._units
@@ -93,7 +93,7 @@ class _Runner:
             return model, computation
         memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share
         machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
-        return CostModel(model.graph, self._units, machine), computation
+        return TreeCost(model.graph, self._units, machine), computation
 
 
 def _write(query: MultiJoin, directory: Path, files: int) -> None:

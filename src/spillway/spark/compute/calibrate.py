@@ -19,12 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spillway.compute import (
     ComputeView,
-    CostModel,
     JoinGraph,
-    KeyClass,
+    JoinKey,
     Machine,
     Relation,
     Segment,
+    TreeCost,
     UnitCosts,
     read_view,
 )
@@ -105,7 +105,7 @@ class _Bench:
         relations = tuple(Relation(f"t{n}", float(size), ROW_BYTES) for n, size in enumerate(sizes))
         members = tuple(range(TABLES))
         shares = {(a, b): 1 / SMALL_ROWS for a in members for b in members if a < b}
-        self._graph = JoinGraph(relations, (KeyClass(members, shares),))
+        self._graph = JoinGraph(relations, (JoinKey(members, shares),))
 
     def seconds(
         self, tree: Segment, key: str, *, replicate_bytes: float = 1e12, memory_bytes: float | None = None
@@ -113,7 +113,7 @@ class _Bench:
         """The fastest of some runs of a part of a view."""
         machine = Machine(self._processors, memory_bytes, replicate_bytes)
         # With a free network a table is replicated whenever it may be.
-        model = CostModel(self._graph, UnitCosts(network=0.0), machine)
+        model = TreeCost(self._graph, UnitCosts(network=0.0), machine)
         view = _part(self._views[key], tree)
         best = float("inf")
         for _ in range(REPEATS):

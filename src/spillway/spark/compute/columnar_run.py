@@ -16,10 +16,10 @@ from pyspark.sql.types import DataType, StructType
 from spillway.compute import (
     ColumnarJoin,
     ComputeView,
-    CostModel,
     Segment,
     ShareOfJoin,
     StoredRelation,
+    TreeCost,
     mask_of_input,
     steps,
 )
@@ -77,7 +77,7 @@ class ColumnarRun:
 def columnar_run(
     spark: SparkSession,
     view: ComputeView,
-    model: CostModel,
+    model: TreeCost,
     tree: Segment,
     sources: Mapping[str, DataFrame],
     files: Mapping[str, tuple[str, ...]],
@@ -182,7 +182,7 @@ def _plain_columns(
     return {column.name: known[column.expression] for column in one.columns}
 
 
-def is_small(model: CostModel, tree: Segment) -> bool:
+def is_small(model: TreeCost, tree: Segment) -> bool:
     """Whether Python tasks can be expected to be through with a tree in a reasonable time."""
     found = 0.0
     for segment in tree.segments():

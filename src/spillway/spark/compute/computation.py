@@ -19,10 +19,10 @@ from spillway.compute import (
     COLUMNS,
     SPARK,
     STATEMENTS,
-    CostModel,
-    Decision,
     Machine,
+    TreeCost,
     UnitCosts,
+    WayChoice,
     build_graph,
     column_bytes,
     decide,
@@ -154,13 +154,13 @@ class Computation:
             table_page_bytes=_table_page_bytes(self._spark),
             table_factor=factors.get(STATEMENTS, 1.0),
         )
-        self.statements = CostModel(graph, self._units, machine)
+        self.statements = TreeCost(graph, self._units, machine)
         self._column_factor = factors.get(COLUMNS, 1.0)
         self._column_limit = config.memory_bytes or psutil.virtual_memory().available * FREE_SHARE
         self.own_seconds = spark_seconds(self.statements)
         refusals: dict[str, str] = {}
         if config.way == SPARK_PLAN:
-            self._take(Decision(SPARK, "asked for"), self.statements, choose(self.statements))
+            self._take(WayChoice(SPARK, "asked for"), self.statements, choose(self.statements))
             return
         columns = self._columns(refusals)
         is_forced = config.way == TREE or config.tree != CHOSEN or config.memory_bytes is not None
@@ -187,13 +187,13 @@ class Computation:
             seconds = {}
         self._take(decide(seconds, self.own_seconds, refusals), self.statements, plan)
 
-    def _columns(self, refusals: dict[str, str]) -> tuple[CostModel, Proposal] | None:
+    def _columns(self, refusals: dict[str, str]) -> tuple[TreeCost, Proposal] | None:
         """The best tree over columns, where tasks can join them; `refusals` says why not."""
         if not can_join_columns(self.view, self.sources, self.files):
             refusals[COLUMNS] = "columns: not all relations are plain local Parquet files with integer keys"
             return None
         machine = replace(self.statements.machine, by_columns=True, replicate_bytes=inf, memory_bytes=None)
-        model = CostModel(self.statements.graph, self._units, machine)
+        model = TreeCost(self.statements.graph, self._units, machine)
         plan = choose(model, self.config.tree)
         if not is_small(model, plan.tree):
             refusals[COLUMNS] = "columns: too many rows for tasks in Python"
@@ -206,11 +206,11 @@ class Computation:
             return None
         return model, plan
 
-    def _choose_tree(self, columns: tuple[CostModel, Proposal] | None, refusals: Mapping[str, str]) -> None:
+    def _choose_tree(self, columns: tuple[TreeCost, Proposal] | None, refusals: Mapping[str, str]) -> None:
         """A tree runs in any case, and within the memory limit if there is one."""
         if columns is not None:
             self._take(
-                Decision(COLUMNS, "a tree or a memory limit was given, and tasks can join columns"), *columns
+                WayChoice(COLUMNS, "a tree or a memory limit was given, and tasks can join columns"), *columns
             )
             return
         model = self.statements
@@ -222,13 +222,13 @@ class Computation:
                 f"take about {needed / 1e6:.1f} MB at a time; give at least that, or leave memory out"
             )
         self._take(
-            Decision(STATEMENTS, refusals.get(COLUMNS, "a tree or a memory limit was given")), model, plan
+            WayChoice(STATEMENTS, refusals.get(COLUMNS, "a tree or a memory limit was given")), model, plan
         )
 
-    def _take(self, decision: Decision, model: CostModel, plan: Proposal) -> None:
+    def _take(self, decision: WayChoice, model: TreeCost, plan: Proposal) -> None:
         self.decision, self.model, self.plan = decision, model, plan
 
-    def _column_bytes(self, model: CostModel, plan: Proposal) -> float:
+    def _column_bytes(self, model: TreeCost, plan: Proposal) -> float:
         """What all tasks together are estimated to hold."""
         keys = [dict(key.members) for key in self.view.keys]
         one = column_bytes(model.graph, plan.tree, keys)

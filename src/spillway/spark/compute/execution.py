@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from spillway.compute import (
     ColumnMemoryError,
     ComputeView,
-    CostModel,
     Input,
     Segment,
+    TreeCost,
     kept_segments,
     statement,
 )
@@ -82,7 +82,7 @@ class Execution:
         self,
         spark: SparkSession,
         view: ComputeView,
-        model: CostModel,
+        model: TreeCost,
         sources: Mapping[str, DataFrame],
         scratch: Path,
         listener: Listener | None = None,

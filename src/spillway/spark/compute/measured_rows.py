@@ -33,7 +33,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class _Node:
+class _PlanNode:
     name: str
     metrics: dict[str, str] = field(default_factory=dict)
     children: list[int] = field(default_factory=list)
@@ -51,7 +51,7 @@ def measure(
 
 
 class _Walk:
-    def __init__(self, nodes: dict[int, _Node], kept: Collection[Segment], processors: int) -> None:
+    def __init__(self, nodes: dict[int, _PlanNode], kept: Collection[Segment], processors: int) -> None:
         self._nodes, self._kept, self._processors = nodes, kept, processors
         self.found: dict[Segment, Measured] = {}
 
@@ -74,7 +74,7 @@ class _Walk:
         self.found[segment] = Measured(tuple(reversed(rows)), table_bytes, seconds)
         self._input(segment.probe, at)
 
-    def _held_at_a_time(self, join: _Node) -> int:
+    def _held_at_a_time(self, join: _PlanNode) -> int:
         """A partitioned table is in memory in as many parts as there are processors, of many."""
         total = _count(join, TABLE_METRICS["ShuffledHashJoin"]) or 0
         largest = _largest(join.metrics.get(TABLE_METRICS["ShuffledHashJoin"], ""))
@@ -90,9 +90,9 @@ class _Walk:
             return 0
         return _count(exchange, TABLE_METRICS["BroadcastExchange"]) or 0
 
-    def _descend(self, start: int | None) -> tuple[int | None, list[_Node]]:
+    def _descend(self, start: int | None) -> tuple[int | None, list[_PlanNode]]:
         """The next join below, and what is passed on the way; None where there is none."""
-        passed: list[_Node] = []
+        passed: list[_PlanNode] = []
         at = start
         while at is not None and at in self._nodes:
             node = self._nodes[at]
@@ -103,7 +103,7 @@ class _Walk:
         return None, passed
 
 
-def _plan(spark: SparkSession, description: str) -> dict[int, _Node]:
+def _plan(spark: SparkSession, description: str) -> dict[int, _PlanNode]:
     """The operators of the last execution with this description that joins, children in the plan's order."""
     store = spark._jsparkSession.sharedState().statusStore()
     found = [one.executionId() for one in _items(store.executionsList()) if one.description() == description]
@@ -114,12 +114,12 @@ def _plan(spark: SparkSession, description: str) -> dict[int, _Node]:
     return {}
 
 
-def _nodes(store: Any, number: int) -> dict[int, _Node]:
+def _nodes(store: Any, number: int) -> dict[int, _PlanNode]:
     values = store.executionMetrics(number)
     graph = store.planGraph(number)
-    nodes: dict[int, _Node] = {}
+    nodes: dict[int, _PlanNode] = {}
     for one in _items(graph.allNodes()):
-        made = nodes[int(one.id())] = _Node(str(one.name()))
+        made = nodes[int(one.id())] = _PlanNode(str(one.name()))
         for metric in _items(one.metrics()):
             value = values.get(metric.accumulatorId())
             if value.isDefined():
@@ -129,11 +129,11 @@ def _nodes(store: Any, number: int) -> dict[int, _Node]:
         nodes[int(edge.toId())].children.append(int(edge.fromId()))
         below.add(int(edge.fromId()))
     roots = [key for key, node in nodes.items() if key not in below and node.children]
-    nodes[ROOT] = _Node("root", children=roots[:1])
+    nodes[ROOT] = _PlanNode("root", children=roots[:1])
     return nodes
 
 
-def _count(node: _Node, name: str) -> int | None:
+def _count(node: _PlanNode, name: str) -> int | None:
     """A join or table that saw no row has no metric, which is none."""
     if name in node.metrics:
         found = _number(node.metrics[name])
@@ -141,7 +141,7 @@ def _count(node: _Node, name: str) -> int | None:
     return 0
 
 
-def _seconds(exchange: _Node) -> float | None:
+def _seconds(exchange: _PlanNode) -> float | None:
     times = [_number(exchange.metrics[name]) for name in TIME_METRICS if name in exchange.metrics]
     known = [one for one in times if one is not None]
     return sum(known) if len(known) == len(TIME_METRICS) else None

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from spillway.compute import (
     SLOT_BYTES,
     ComputeView,
-    FileRelation,
     Footers,
     KeySketch,
+    ParquetRelation,
     ReadRelation,
     RelationStatistics,
     expected_seconds,
@@ -72,10 +72,12 @@ def local_files(names: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(sorted(unquote(urlsplit(name).path) for name in names))
 
 
-def _file_relation(view: ComputeView, index: int, source: DataFrame, files: tuple[str, ...]) -> FileRelation:
+def _file_relation(
+    view: ComputeView, index: int, source: DataFrame, files: tuple[str, ...]
+) -> ParquetRelation:
     one = view.relations[index]
     known = {quoted(name): name for name in source.columns}
-    return FileRelation(
+    return ParquetRelation(
         files,
         tuple((column.name, known.get(column.expression)) for column in one.columns),
         frozenset(name for key in view.keys for member, name in key.members if member == index),

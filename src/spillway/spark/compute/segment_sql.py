@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from spillway.compute import (
     ComputeView,
-    CostModel,
     Input,
+    ProbeStep,
     ReadRelation,
     Segment,
-    Step,
+    TreeCost,
     mask_of_input,
     members_of,
     steps,
@@ -25,7 +25,7 @@ REPLICATED, PARTITIONED = "BROADCAST", "SHUFFLE_HASH"
 
 
 def segment_sql(
-    view: ComputeView, model: CostModel, segment: Segment, table_of: Callable[[Input], str | None]
+    view: ComputeView, model: TreeCost, segment: Segment, table_of: Callable[[Input], str | None]
 ) -> str:
     """The rows of a segment, with all columns; `table_of` gives the text that reads an input, and None for a
     segment that is to run inside this statement."""
@@ -47,7 +47,7 @@ def segment_sql(
     return f"SELECT /*+ {', '.join(hints)} */ * FROM {text}"
 
 
-def _spread(view: ComputeView, model: CostModel, segment: Segment, read: Callable[[Input], str]) -> str:
+def _spread(view: ComputeView, model: TreeCost, segment: Segment, read: Callable[[Input], str]) -> str:
     """The rows that probe; spread over all processors where fewer tasks would read them.
 
     By the hash of all columns: unlike a round robin it needs no sorting to be the same after a failure.
@@ -102,7 +102,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def join_condition(view: ComputeView, step: Step) -> str:
+def join_condition(view: ComputeView, step: ProbeStep) -> str:
     """The equalities of one join, and the residual predicates that it makes testable."""
     added = mask_of_input(step.build)
     parts = []
