@@ -41,7 +41,7 @@ class Machine:
     replicate_bytes: float = 256e6
     """The largest hash table that is given to every processor."""
     table_factor: float = 1.0
-    """What earlier runs measured of hash tables, over what was estimated."""
+    """The size of hash tables that earlier runs measured, over the estimate."""
     by_columns: bool = False
     """Whether tasks join columns (see `columnar`): then each has all hash tables, and only the rows that
     probe last are shared out."""

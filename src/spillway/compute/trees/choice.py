@@ -69,10 +69,11 @@ def propose(model: TreeCost, algorithm: str) -> Proposal | None:
     tree = ALGORITHMS[algorithm](model)
     if tree is None:
         return None
-    return _proposal(model, algorithm, tree)
+    return proposal_of(model, algorithm, tree)
 
 
-def _proposal(model: TreeCost, algorithm: str, tree: Segment) -> Proposal:
+def proposal_of(model: TreeCost, algorithm: str, tree: Segment) -> Proposal:
+    """A tree with its costs."""
     return Proposal(algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
 
 
@@ -83,7 +84,7 @@ def proposals(model: TreeCost) -> list[Proposal]:
     pairs = min(one.seconds for one in made) * PLANNING_SHARE / PAIR_SECONDS
     exact = exhaustive(model, round(min(max(pairs, LEAST_PAIRS), MOST_PAIRS)))
     if exact is not None:
-        made.append(_proposal(model, EXACT, exact))
+        made.append(proposal_of(model, EXACT, exact))
     near = min((one.seconds for one in made if one.fits), default=0.0) * (1 + NEAR)
 
     def rank(one: Proposal) -> tuple[bool, bool, int, float]:
@@ -111,7 +112,7 @@ def _within_memory(model: TreeCost, one: Proposal) -> Proposal:
     if one.fits:
         return one
     tree = _cut_all(model, one.tree)
-    return _proposal(model, one.algorithm, tree)
+    return proposal_of(model, one.algorithm, tree)
 
 
 def _cut_all(model: TreeCost, tree: Segment) -> Segment:

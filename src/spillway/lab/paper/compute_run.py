@@ -19,7 +19,7 @@ from spillway.job import ComputeConfig, SourceSpec
 from spillway.lab.bench import tree_sum
 from spillway.lab.engines import noop
 from spillway.lab.paper.compute import ComputeExperiment, Point, outcome_dict
-from spillway.spark.compute import Computation, Execution, table_bytes_peak
+from spillway.spark.compute import Computation, plan_computation, table_bytes_peak
 from spillway.workload import MultiJoin, generate_query
 
 REPEATS = 2
@@ -60,22 +60,16 @@ class _Runner:
             results = set()
             for line in point.lines:
                 tree = line.make(model)
+                plan = computation.plan.with_tree(tree, model)
                 best = float("inf")
                 for _ in range(REPEATS):
-                    execution = Execution(
-                        self._spark,
-                        computation.view,
-                        model,
-                        computation.sources,
-                        self._scratch,
-                        files=computation.files,
-                    )
-                    execution.prepare()
+                    executor = computation.executor(plan, self._scratch)
+                    executor.prepare()
                     began = time.perf_counter()
-                    execution.run(tree, noop)
+                    executor.run(noop)
                     best = min(best, time.perf_counter() - began)
-                outcomes = execution.outcomes()
-                results.add(tree_sum(self._spark, computation, model, tree, self._scratch))
+                outcomes = executor.outcomes()
+                results.add(tree_sum(computation, model, tree, self._scratch))
                 seconds[line.label, point.x].append(best)
                 if self._memory_share is not None and model.machine.memory_bytes is not None:
                     above = table_bytes_peak(outcomes) - model.machine.memory_bytes
@@ -85,10 +79,10 @@ class _Runner:
 
     def _prepare(self, query: MultiJoin, data: Path) -> tuple[TreeCost, Computation]:
         specs = {one.name: SourceSpec(one.name, "parquet", str(data / one.name)) for one in query.relations}
-        computation = Computation(
+        computation = plan_computation(
             self._spark, query.sql, specs, ComputeConfig(tree="right-deep"), units=self._units
         )
-        model = computation.model
+        model = computation.plan.cost
         if self._memory_share is None:
             return model, computation
         memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share

@@ -24,17 +24,23 @@ _LEAST_FACTOR, _MOST_FACTOR = 0.5, 100.0
 
 
 class StatisticsCache:
-    """The entry of one view; `files` are the names of each source's input files, where those are all that its
-    rows depend on, and `specs` say how they are read."""
+    """The entry of one view."""
 
-    def __init__(
-        self,
+    def __init__(self, name: str | None) -> None:
+        """`name` is that of the entry; None: there is none."""
+        self._name = name
+
+    @classmethod
+    def of(
+        cls,
         view: ComputeView,
         files: Mapping[str, Sequence[str]],
         specs: Mapping[str, SourceSpec],
         sample: float | None,
-    ) -> None:
-        self._name = _digest(view, files, specs, sample)
+    ) -> "StatisticsCache":
+        """`files` are the names of each source's input files, if its rows depend on nothing else; `specs` say
+        how they are read."""
+        return cls(_digest(view, files, specs, sample))
 
     def statistics(self, collect: Callable[[], list[RelationStatistics]]) -> list[RelationStatistics]:
         """The statistics of the view's relations, from the cache where they are there; `collect` makes

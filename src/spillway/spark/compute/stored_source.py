@@ -3,10 +3,11 @@
 A database table is read once, in one statement with a quoted name, and handed to Spark as Arrow. Delta tables
 see `delta_table`. Known limit: PostgreSQL is not a source here yet.
 
-The relations of a view as DataFrames: filtered, and with exactly the columns that the view needs.
+`open_view` opens the relations of a view; `read_relations` filters them and keeps the columns that it needs.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -16,16 +17,42 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spillway.compute import ComputeView, ReadRelation
+from spillway.compute import ComputeView, ReadRelation, read_view
 from spillway.errors import SourceError, ViewError
 from spillway.job import SourceSpec
+from spillway.model import View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
-from spillway.spark.sources import ColumnCheck, stored_relation, text_options
+from spillway.spark.sources import ColumnCheck, columns_of, stored_relation, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 CHECKED = ("parquet", "orc")
 """Formats whose files say themselves which columns they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedView:
+    """A view, the sources that it reads, and the specs of those that were given as such."""
+
+    view: ComputeView
+    sources: Mapping[str, DataFrame]
+    specs: Mapping[str, SourceSpec]
+
+
+def open_view(spark: SparkSession, view: View, sources: Mapping[str, DataFrame | SourceSpec]) -> OpenedView:
+    """Open the sources and take the view apart; streams and files without a needed column are refused."""
+    opened = {
+        name: open_stored_source(spark, source) if isinstance(source, SourceSpec) else source
+        for name, source in sources.items()
+    }
+    for name, frame in opened.items():
+        if frame.isStreaming:
+            raise SourceError(f"source {name} is a stream; compute needs stored relations: use spark.read")
+    parts = read_view(view, {name: columns_of(frame) for name, frame in opened.items()})
+    used = {relation.source: opened[relation.source] for relation in parts.relations}
+    specs = {name: spec for name in used if isinstance(spec := sources[name], SourceSpec)}
+    check_stored_files(spark, parts, used, specs)
+    return OpenedView(parts, used, specs)
 
 
 def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:

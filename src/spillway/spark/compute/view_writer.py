@@ -31,21 +31,25 @@ QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
 
 
 class ViewWriter:
-    """One result for one sink; made before the computation, so that a bad target costs nothing.
+    """One result for one sink.
 
-    `check` is called when the result is complete and not yet to be seen; it raises to withdraw it."""
+    `check` is called when the result is complete and not yet visible; it raises to withdraw it."""
 
     def __init__(self, sink: SinkSpec, check: Callable[[], None] = lambda: None) -> None:
         self._format, self._check = sink.format, check
         self._overwrite = sink.options.get("mode") == "overwrite"
+        self._path = Path(sink.path) if sink.path is not None and sink.format != "count" else None
         self.rows = 0
-        self._path: Path | None = None
-        if sink.format != "count":
-            assert sink.path is not None
-            if "://" in sink.path:
+
+    @classmethod
+    def to(cls, sink: SinkSpec, check: Callable[[], None] = lambda: None) -> "ViewWriter":
+        """A writer to a sink that can be written: a bad one is refused before anything is computed."""
+        writer = cls(sink, check)
+        if writer._path is not None:
+            if "://" in str(sink.path):
                 raise SinkError(f"sink {sink.path}: a computed view goes to a local path")
-            self._path = Path(sink.path)
-            self._check_target(self._path)
+            writer._check_target(writer._path)
+        return writer
 
     def __call__(self, frame: DataFrame) -> None:
         if self._path is None:
