@@ -117,7 +117,7 @@ class ShareOfJoin:
 
     def __init__(self, plan: ColumnarJoin, share: int, shares: int, report: Report) -> None:
         self._plan, self._share, self._shares, self._report = plan, share, shares, report
-        self._numbers = {one: number for number, one in enumerate(plan.tree.segments())}
+        self._numbers = {segment: number for number, segment in enumerate(plan.tree.segments())}
         self._table = cache(self._read)
         self._key = cache(self._read_key)
         self._cardinality = Cardinality(plan.graph)
@@ -145,7 +145,7 @@ class ShareOfJoin:
                 for relation, name in self._plan.outputs
                 if pa.types.is_string(self._table(relation).schema.field(name).type)
             ]
-            self._widest_bytes = max(1, sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts))
+            self._widest_bytes = max(1, sum(pc.max(pc.binary_length(text)).as_py() or 0 for text in texts))
         return self._widest_bytes
 
     def _segment(self, segment: Segment) -> Iterator[Rows]:
@@ -158,7 +158,7 @@ class ShareOfJoin:
             build = mask_of_input(step.build)
             classes.append(self._cardinality.by_matches(step.classes, step.before, build))
             values, valid = self._values(classes[-1][0], build, side)
-            self._hold(sum(one.nbytes for one in side.values()), SORTING_ARRAYS * values.nbytes)
+            self._hold(sum(positions.nbytes for positions in side.values()), SORTING_ARRAYS * values.nbytes)
             tables.append(KeyTable(values, valid))
             self._hold(tables[-1].nbytes)
         told = is_final or self._share == 0  # all tasks make the same rows of the other segments
@@ -175,8 +175,8 @@ class ShareOfJoin:
                 taken = int(ends[start - 1]) if start else 0
                 stop = max(start + 1, int(np.searchsorted(ends, taken + MOST_ROWS, side="right")))
                 which, found = table.expand(first[start:stop], count[start:stop])
-                joined = {one: at[start:stop][which] for one, at in rows.items()}
-                joined |= {one: at[found] for one, at in side.items()}
+                joined = {relation: at[start:stop][which] for relation, at in rows.items()}
+                joined |= {relation: at[found] for relation, at in side.items()}
                 self._working[self._numbers[segment], number] = (len(joined) + 2) * found.nbytes
                 self._hold(0, sum(self._working.values()))
                 joined = self._equal(classes[number][1:], step.before, mask_of_input(step.build), joined)
@@ -190,23 +190,23 @@ class ShareOfJoin:
         if is_final:
             size = _count(probe)
             begin, end = (size * n // self._shares for n in (self._share, self._share + 1))
-            probe = {one: at[begin:end] for one, at in probe.items()}
+            probe = {relation: at[begin:end] for relation, at in probe.items()}
         for begin in range(0, _count(probe), MOST_ROWS):
-            yield from flow(0, {one: at[begin : begin + MOST_ROWS] for one, at in probe.items()})
+            yield from flow(0, {relation: at[begin : begin + MOST_ROWS] for relation, at in probe.items()})
 
-    def _side(self, one: Input) -> Rows:
-        if isinstance(one, int):
-            return {one: np.arange(self._table(one).num_rows)}
-        found = list(self._segment(one))
+    def _side(self, side: Input) -> Rows:
+        if isinstance(side, int):
+            return {side: np.arange(self._table(side).num_rows)}
+        found = list(self._segment(side))
         return {
             relation: np.concatenate([rows[relation] for rows in found] or [np.zeros(0, np.int64)])
-            for relation in members_of(one.mask)
+            for relation in members_of(side.mask)
         }
 
     def _values(self, number: int, mask: int, rows: Rows) -> tuple[Positions, npt.NDArray[np.bool_] | None]:
         """The key of each row, by the first relation of the set that has it."""
         columns = self._plan.keys[number]
-        relation = next(one for one in members_of(mask) if one in columns)
+        relation = next(relation for relation in members_of(mask) if relation in columns)
         values, valid = self._key(relation, columns[relation])
         at = rows[relation]
         return values[at], None if valid is None else valid[at]
@@ -220,7 +220,7 @@ class ShareOfJoin:
             same = left == right
             for valid in (left_valid, right_valid):
                 same = same if valid is None else same & valid
-            rows = {one: at[same] for one, at in rows.items()}
+            rows = {relation: at[same] for relation, at in rows.items()}
         return rows
 
     def _read(self, relation: int) -> pa.Table:
@@ -253,7 +253,7 @@ def column_bytes(graph: JoinGraph, tree: Segment, keys: Sequence[Mapping[int, st
     cardinality = Cardinality(graph)
     held = passing = 0.0
     for index, relation in enumerate(graph.relations):
-        held += relation.rows * (relation.row_bytes + POSITION_BYTES * sum(index in one for one in keys))
+        held += relation.rows * (relation.row_bytes + POSITION_BYTES * sum(index in key for key in keys))
         passing = max(passing, relation.rows * relation.row_bytes)
     working = 0.0
     for segment in tree.segments():

@@ -124,7 +124,7 @@ class TreeCost:
     def fits(self, tree: Segment) -> bool:
         """Whether every segment alone has the memory that it needs."""
         limit = self.machine.memory_bytes
-        return limit is None or all(self.memory_bytes(one) <= limit for one in tree.segments())
+        return limit is None or all(self.memory_bytes(segment) <= limit for segment in tree.segments())
 
     def scan(self, relation: int) -> float:
         return self.units.read * self.graph.relations[relation].rows
@@ -182,21 +182,21 @@ class TreeCost:
         costs = self._costs(tree)
         children = tree.children
         shares = dict(
-            zip(children, allocate([self.memory_bytes(one) for one in children], available), strict=True)
+            zip(children, allocate([self.memory_bytes(child) for child in children], available), strict=True)
         )
         times, work = [0.0], 0.0
         inputs: list[tuple[Input, float, float]] = [
             (step.build, cost.serial * factor, cost.shared * factor) for step, cost in costs
         ]
-        for one, serial, shared in ((tree.probe, 0.0, 0.0), *inputs):
+        for side, serial, shared in ((tree.probe, 0.0, 0.0), *inputs):
             build = serial + shared / available
-            if isinstance(one, Segment):
-                kept = self.keep(one.mask)
-                times.append(self.seconds(one, shares[one]) + kept + build)
-                work += self.work(one) + kept + serial + shared
+            if isinstance(side, Segment):
+                kept = self.keep(side.mask)
+                times.append(self.seconds(side, shares[side]) + kept + build)
+                work += self.work(side) + kept + serial + shared
             elif build > 0:
-                read = self.scan(one)
-                times.append(read / self._readers(one, available) + build)
+                read = self.scan(side)
+                times.append(read / self._readers(side, available) + build)
                 work += read + serial + shared
         return max(*times, work / available) + self._probing_seconds(tree, costs, available)
 
@@ -228,9 +228,9 @@ class TreeCost:
         """Making the rows of a segment's result: all trees make the last one's, whatever the way."""
         return self.cardinality.rows(segment.mask) * self.units.probe
 
-    def _readers(self, one: Input, available: int) -> int:
+    def _readers(self, side: Input, available: int) -> int:
         """How many tasks read an input side by side; a segment's result counts as spread."""
-        tasks = self.graph.relations[one].tasks if isinstance(one, int) else 0
+        tasks = self.graph.relations[side].tasks if isinstance(side, int) else 0
         return min(tasks, available) or available
 
     def _redirected(self, mask: int) -> float:
@@ -253,8 +253,8 @@ class TreeCost:
             made.append((step, cost))
         return made
 
-    def _scan_of(self, one: Input) -> float:
-        return self.scan(one) if isinstance(one, int) else 0.0
+    def _scan_of(self, side: Input) -> float:
+        return self.scan(side) if isinstance(side, int) else 0.0
 
     def _away(self) -> float:
         """The share of redirected rows whose place is another processor."""

@@ -19,9 +19,9 @@ MeasuredSegments = Mapping[int, Mapping[str, Any]]
 
 def tree_report(model: TreeCost, plan: Proposal, measured: MeasuredSegments | None = None) -> dict[str, Any]:
     """The plan as plain values; `measured` by segment: seconds, step_rows, table_bytes, kept."""
-    numbers = {one: number for number, one in enumerate(plan.tree.segments())}
+    numbers = {segment: number for number, segment in enumerate(plan.tree.segments())}
     segments = [
-        _segment(model, one, numbers, (measured or {}).get(number)) for one, number in numbers.items()
+        _segment(model, segment, numbers, (measured or {}).get(number)) for segment, number in numbers.items()
     ]
     report: dict[str, Any] = {
         "tree": plan.algorithm,
@@ -31,7 +31,7 @@ def tree_report(model: TreeCost, plan: Proposal, measured: MeasuredSegments | No
         "fits_memory": plan.fits,
         "processors": model.machine.processors,
     }
-    errors = [step["q_error"] for one in segments for step in one["joins"] if step.get("q_error")]
+    errors = [step["q_error"] for segment in segments for step in segment["joins"] if step.get("q_error")]
     if errors:
         report["q_error_median"] = round(sorted(errors)[len(errors) // 2], 4)
     return report
@@ -110,5 +110,5 @@ def q_error(estimated: float, measured: float) -> float:
     return high / low
 
 
-def _name(one: Input, model: TreeCost, numbers: Mapping[Segment, int]) -> str:
-    return model.graph.relations[one].name if isinstance(one, int) else f"segment {numbers[one]}"
+def _name(side: Input, model: TreeCost, numbers: Mapping[Segment, int]) -> str:
+    return model.graph.relations[side].name if isinstance(side, int) else f"segment {numbers[side]}"

@@ -60,12 +60,12 @@ class Footers:
 
     def __init__(self, relations: Sequence[ParquetRelation]) -> None:
         with ExitStack() as closing:
-            self._footers = [_footer(one, closing) for one in relations]
+            self._footers = [_footer(relation, closing) for relation in relations]
             self._closing = closing.pop_all()
 
     @property
     def rows(self) -> list[int]:
-        return [one.rows for one in self._footers]
+        return [footer.rows for footer in self._footers]
 
     def statistics(self, limit_seconds: float, clock: Callable[[], float]) -> list[RelationStatistics]:
         """One entry per relation, in about `limit_seconds`."""
@@ -85,43 +85,48 @@ class Footers:
         self._closing.close()
 
 
-def _footer(one: ParquetRelation, closing: ExitStack) -> Footer:
-    files = tuple(closing.enter_context(pq.ParquetFile(file)) for file in one.files)
+def _footer(relation: ParquetRelation, closing: ExitStack) -> Footer:
+    files = tuple(closing.enter_context(pq.ParquetFile(file)) for file in relation.files)
     size = sum(
         file.metadata.row_group(group).total_byte_size
         for file in files
         for group in range(file.metadata.num_row_groups)
     )
-    return Footer(one, files, sum(file.metadata.num_rows for file in files), size)
+    return Footer(relation, files, sum(file.metadata.num_rows for file in files), size)
 
 
 def _statistics(
     footer: Footer, until: float, clock: Callable[[], float], database: duckdb.DuckDBPyConnection
 ) -> RelationStatistics:
-    one = footer.relation
+    relation = footer.relation
     wanted, condition = _needed(footer)
     began = clock()
     seen = _sample(footer, wanted, began + (until - began) * READING_SHARE, clock)
-    kept = seen if one.filter is None else _filtered(seen, condition, database)
+    kept = seen if relation.filter is None else _filtered(seen, condition, database)
     rows = round(footer.rows * UNKNOWN_SHARE)
     if kept is not None:
         rows = round(kept.num_rows * footer.rows / max(seen.num_rows, 1))
-    keys = {name: _key(footer, column, seen, kept, rows) for name, column in one.columns if name in one.keys}
+    keys = {
+        name: _key(footer, column, seen, kept, rows)
+        for name, column in relation.columns
+        if name in relation.keys
+    }
     groups = sum(file.metadata.num_row_groups for file in footer.files)
     filled = sum(file.metadata.num_rows > 0 for file in footer.files)
     tasks = min(max(groups, filled), filled + footer.file_bytes // SPLIT_BYTES)
-    return RelationStatistics(rows, SLOT_BYTES * (len(one.columns) + 1) + _text_bytes(footer), keys, tasks)
+    row_bytes = SLOT_BYTES * (len(relation.columns) + 1) + _text_bytes(footer)
+    return RelationStatistics(rows, row_bytes, keys, tasks)
 
 
 def _needed(footer: Footer) -> tuple[list[str], str | None]:
     """The columns to read, and the filter for DuckDB: None where it cannot be tested."""
-    one = footer.relation
-    names = set.intersection(*({one.name for one in file.schema_arrow} for file in footer.files))
-    wanted = [column for name, column in one.columns if name in one.keys and column in names]
-    if one.filter is None:
+    relation = footer.relation
+    names = set.intersection(*({field.name for field in file.schema_arrow} for file in footer.files))
+    wanted = [column for name, column in relation.columns if name in relation.keys and column in names]
+    if relation.filter is None:
         return list(dict.fromkeys(filter(None, wanted))), None
     try:
-        tree = sqlglot.parse_one(one.filter, read="spark")
+        tree = sqlglot.parse_one(relation.filter, read="spark")
         condition = tree.sql(dialect="duckdb")
     except SqlglotError:
         return list(dict.fromkeys(filter(None, wanted))), None
@@ -242,7 +247,7 @@ def _text_bytes(footer: Footer) -> float:
     """Bytes of text per row, from a few rows in the middle."""
     wanted = {column for _, column in footer.relation.columns}
     for file, group in _spread(footer.files):
-        text = [one.name for one in file.schema_arrow if one.name in wanted and _is_text(one.type)]
+        text = [field.name for field in file.schema_arrow if field.name in wanted and _is_text(field.type)]
         for batch in file.iter_batches(TEXT_ROWS, [group], text) if text else ():
             lengths = [pc.sum(pc.binary_length(_plain(batch[name]))).as_py() or 0 for name in text]
             return float(sum(lengths) / max(batch.num_rows, 1))

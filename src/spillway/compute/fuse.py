@@ -23,13 +23,13 @@ def kept_segments(model: TreeCost, tree: Segment) -> frozenset[Segment]:
 def resident_bytes(model: TreeCost, tree: Segment) -> float:
     """The most that hash tables take at a time, over all statements of a tree."""
     kept = kept_segments(model, tree)
-    roots = [one for one in tree.segments() if one in kept or one is tree]
+    roots = [segment for segment in tree.segments() if segment in kept or segment is tree]
     return max(model.resident_bytes(statement(root, kept)) for root in roots)
 
 
 def statement(root: Segment, kept: frozenset[Segment]) -> list[Segment]:
     """The segments of the statement that ends with `root`, each after those that it needs."""
-    before = [one for child in root.children if child not in kept for one in statement(child, kept)]
+    before = [segment for child in root.children if child not in kept for segment in statement(child, kept)]
     return [*before, root]
 
 

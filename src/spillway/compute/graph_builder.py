@@ -26,18 +26,18 @@ def build_graph(
 ) -> JoinGraph:
     """`rows` (by alias) and `selectivities` (by "a.k = b.k") are given by the user and win."""
     given_rows, given_shares = dict(rows or {}), dict(selectivities or {})
-    aliases = [one.alias for one in view.relations]
+    aliases = [relation.alias for relation in view.relations]
     for name in given_rows:
         if name not in aliases:
             raise JobError(f"[compute.rows] {name} is no relation of the view; there is {', '.join(aliases)}")
     relations = tuple(
         Relation(
-            one.alias,
-            max(given_rows.get(one.alias, float(known.rows)), 1.0),
+            relation.alias,
+            max(given_rows.get(relation.alias, float(known.rows)), 1.0),
             max(known.row_bytes, 1.0),
             known.tasks,
         )
-        for one, known in zip(view.relations, statistics, strict=True)
+        for relation, known in zip(view.relations, statistics, strict=True)
     )
     classes = tuple(_key_class(key, aliases, statistics, given_shares) for key in view.keys)
     if given_shares:
@@ -46,7 +46,7 @@ def build_graph(
             f'[compute.selectivity] "{next(iter(given_shares))}" is no equality of the view; '
             f'there is {known_pairs}; write for example "{aliases[0]} {aliases[1]}" = 0.001'
         )
-    return JoinGraph(relations, classes, tuple(one.mask for one in view.residual))
+    return JoinGraph(relations, classes, tuple(predicate.mask for predicate in view.residual))
 
 
 def _key_class(

@@ -54,11 +54,11 @@ class JoinGraph:
 
     def __post_init__(self) -> None:
         adjacent = [0] * len(self.relations)
-        for one in self.classes:
-            for member in one.members:
-                adjacent[member] |= one.mask & ~(1 << member)
+        for key in self.classes:
+            for member in key.members:
+                adjacent[member] |= key.mask & ~(1 << member)
         object.__setattr__(self, "_adjacent", tuple(adjacent))
-        object.__setattr__(self, "masks", tuple(one.mask for one in self.classes))
+        object.__setattr__(self, "masks", tuple(key.mask for key in self.classes))
         apart = self.everything & ~self.reachable(1)
         if apart:
             near = ", ".join(self.relations[i].name for i in members_of(self.reachable(1)))

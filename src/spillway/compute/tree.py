@@ -31,7 +31,7 @@ class Segment:
     @property
     def children(self) -> tuple[Segment, ...]:
         """The segments whose results this one needs, the probing one first."""
-        return tuple(one for one in (self.probe, *self.builds) if isinstance(one, Segment))
+        return tuple(side for side in (self.probe, *self.builds) if isinstance(side, Segment))
 
     def segments(self) -> Iterator[Segment]:
         """All segments, each after those that it needs."""
@@ -67,8 +67,8 @@ class ProbeStep:
         return self.before | mask_of_input(self.build)
 
 
-def mask_of_input(one: Input) -> int:
-    return 1 << one if isinstance(one, int) else one.mask
+def mask_of_input(side: Input) -> int:
+    return 1 << side if isinstance(side, int) else side.mask
 
 
 def steps(graph: JoinGraph, segment: Segment) -> tuple[ProbeStep, ...]:

@@ -51,7 +51,7 @@ def as_written(graph: JoinGraph) -> Segment:
     joined, waiting = 1, list(range(1, graph.size))
     builds: list[Input] = []
     while waiting:
-        found = next(one for one in waiting if graph.links(joined, 1 << one))
+        found = next(relation for relation in waiting if graph.links(joined, 1 << relation))
         waiting.remove(found)
         builds.append(found)
         joined |= 1 << found
@@ -71,9 +71,9 @@ def spark_seconds(statements: TreeCost, tree: Segment | None = None) -> float:
 
 def joined_on_several_keys(graph: JoinGraph) -> tuple[str, str] | None:
     """Two relations that several keys join: how these depend on each other is not known."""
-    for one, other in combinations(range(graph.size), 2):
-        if len(graph.links(1 << one, 1 << other)) > 1:
-            return graph.relations[one].name, graph.relations[other].name
+    for left, right in combinations(range(graph.size), 2):
+        if len(graph.links(1 << left, 1 << right)) > 1:
+            return graph.relations[left].name, graph.relations[right].name
     return None
 
 

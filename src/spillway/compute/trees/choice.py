@@ -80,16 +80,17 @@ def proposal_of(model: TreeCost, algorithm: str, tree: Segment) -> Proposal:
 def proposals(model: TreeCost) -> list[Proposal]:
     """What every algorithm proposes, the best first (of the near ones the simplest), then by time; those that
     fit into memory before all others."""
-    made = [one for name in ALGORITHMS if name != EXACT and (one := propose(model, name)) is not None]
-    pairs = min(one.seconds for one in made) * PLANNING_SHARE / PAIR_SECONDS
+    made = [found for name in ALGORITHMS if name != EXACT and (found := propose(model, name)) is not None]
+    pairs = min(proposal.seconds for proposal in made) * PLANNING_SHARE / PAIR_SECONDS
     exact = exhaustive(model, round(min(max(pairs, LEAST_PAIRS), MOST_PAIRS)))
     if exact is not None:
         made.append(proposal_of(model, EXACT, exact))
-    near = min((one.seconds for one in made if one.fits), default=0.0) * (1 + NEAR)
+    near = min((proposal.seconds for proposal in made if proposal.fits), default=0.0) * (1 + NEAR)
 
-    def rank(one: Proposal) -> tuple[bool, bool, int, float]:
-        is_near = one.seconds <= near
-        return not one.fits, not is_near, len(list(one.tree.segments())) if is_near else 0, one.seconds
+    def rank(proposal: Proposal) -> tuple[bool, bool, int, float]:
+        is_near = proposal.seconds <= near
+        segments = len(list(proposal.tree.segments())) if is_near else 0
+        return not proposal.fits, not is_near, segments, proposal.seconds
 
     return sorted(made, key=rank)
 
@@ -107,15 +108,15 @@ def choose(model: TreeCost, algorithm: str = CHOSEN) -> Proposal:
     return _within_memory(model, made)
 
 
-def _within_memory(model: TreeCost, one: Proposal) -> Proposal:
+def _within_memory(model: TreeCost, proposal: Proposal) -> Proposal:
     """A tree whose segments are cut into pieces that fit."""
-    if one.fits:
-        return one
-    tree = _cut_all(model, one.tree)
-    return proposal_of(model, one.algorithm, tree)
+    if proposal.fits:
+        return proposal
+    tree = _cut_all(model, proposal.tree)
+    return proposal_of(model, proposal.algorithm, tree)
 
 
 def _cut_all(model: TreeCost, tree: Segment) -> Segment:
     probe = tree.probe if isinstance(tree.probe, int) else _cut_all(model, tree.probe)
-    builds = tuple(one if isinstance(one, int) else _cut_all(model, one) for one in tree.builds)
+    builds = tuple(build if isinstance(build, int) else _cut_all(model, build) for build in tree.builds)
     return cut(model, Segment(probe, builds))

@@ -33,4 +33,4 @@ def _oriented(model: TreeCost, left: tuple[int, Node], right: tuple[int, Node]) 
         cost = model.join(probe, build, classes, UNPARTITIONED)
         kept = model.keep(build) if build & (build - 1) else 0.0
         costs.append((cost.build + cost.probe + kept, Join(built, probing)))
-    return min(costs, key=lambda one: one[0])[1]
+    return min(costs, key=lambda found: found[0])[1]

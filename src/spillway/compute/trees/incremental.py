@@ -21,7 +21,7 @@ def incremental_tree(model: TreeCost, size: int = GROUP_SIZE) -> Segment:
 
 def _compose(model: TreeCost, piece: Segment, size: int) -> Segment:
     probe = piece.probe if isinstance(piece.probe, int) else _compose(model, piece.probe, size)
-    builds = [one if isinstance(one, int) else _compose(model, one, size) for one in piece.builds]
+    builds = [build if isinstance(build, int) else _compose(model, build, size) for build in piece.builds]
     flat = chain(model, probe, builds)
     bushy = _grouped(model, probe, builds, size)
     return bushy if bushy is not None and model.fits(bushy) else flat
@@ -32,17 +32,17 @@ def _grouped(model: TreeCost, probe: Input, builds: list[Input], size: int) -> S
     if len(builds) <= size:
         return None
     graph, rows = model.graph, model.cardinality.rows
-    waiting = sorted(builds, key=lambda one: rows(mask_of_input(one)), reverse=True)
+    waiting = sorted(builds, key=lambda build: rows(mask_of_input(build)), reverse=True)
     groups: list[Input] = []
     while waiting:
         first = waiting.pop(0)
         mask, members = mask_of_input(first), list[Input]()
         while len(members) + 1 < size:
-            near = [one for one in waiting if graph.links(mask, mask_of_input(one))]
+            near = [build for build in waiting if graph.links(mask, mask_of_input(build))]
             if not near:
                 break
             joined = mask
-            nearest = min(near, key=lambda one: rows(joined | mask_of_input(one)))
+            nearest = min(near, key=lambda build: rows(joined | mask_of_input(build)))
             waiting.remove(nearest)
             members.append(nearest)
             mask |= mask_of_input(nearest)

@@ -18,6 +18,6 @@ def right_deep_tree(model: TreeCost) -> Segment:
 
 
 def right_deep_by_cost(model: TreeCost) -> Segment:
-    everything = model.graph.everything
-    trees = (chain(model, one, list(members_of(everything & ~(1 << one)))) for one in members_of(everything))
+    relations = list(members_of(model.graph.everything))
+    trees = (chain(model, probe, [build for build in relations if build != probe]) for probe in relations)
     return min(trees, key=model.seconds)

@@ -45,8 +45,8 @@ def segmented_bushy_by_cost(model: TreeCost, best: Best = least_cost) -> Segment
 
 def group_size(model: TreeCost) -> int:
     """m, from as many groups as there are large relations, at least two and at most half the relations."""
-    rows = [one.rows for one in model.graph.relations]
-    large = sum(one > LARGE_SHARE * sum(rows) / len(rows) for one in rows)
+    rows = [relation.rows for relation in model.graph.relations]
+    large = sum(count > LARGE_SHARE * sum(rows) / len(rows) for count in rows)
     groups = min(max(large, 2), max(2, len(rows) // 2))
     return ceil(len(rows) / groups)
 
@@ -57,14 +57,14 @@ def compose(model: TreeCost, size: int, best: Best = least_cost, *, by_steps: bo
     free = graph.everything
     groups: list[int] = []
     while size >= 2:
-        open_relations = [one for one in members_of(free) if graph.neighbours(1 << one) & free]
+        open_relations = [relation for relation in members_of(free) if graph.neighbours(1 << relation) & free]
         if not open_relations:
             break
         probe = max(open_relations, key=lambda index: (graph.relations[index].rows, -index))
         group = min(_sets_around(model, probe, free, size), key=lambda mask: (best(model, mask), mask))
         groups.append(group)
         free &= ~group
-    return _final(model, groups, [1 << one for one in members_of(free)], by_steps=by_steps)
+    return _final(model, groups, [1 << relation for relation in members_of(free)], by_steps=by_steps)
 
 
 def _sets_around(model: TreeCost, start: int, free: int, size: int) -> list[int]:
@@ -74,7 +74,7 @@ def _sets_around(model: TreeCost, start: int, free: int, size: int) -> list[int]
     for _ in range(size - 1):
         wider: set[int] = set()
         for mask in layer:
-            grown = [mask | 1 << one for one in members_of(graph.neighbours(mask) & free)]
+            grown = [mask | 1 << relation for relation in members_of(graph.neighbours(mask) & free)]
             if not grown and mask & (mask - 1):
                 finished.append(mask)
             wider.update(grown)

@@ -46,10 +46,10 @@ def _fill(model: TreeCost, probe: Input, others: Sequence[Input], rank: Rank) ->
     builds: list[Input] = []
     while waiting:
         candidates = [
-            (rank(model, before, mask_of_input(one)), number)
-            for number, one in enumerate(waiting)
-            if model.graph.links(before, mask_of_input(one))
-            and (limit is None or not builds or used + model.table_bytes(mask_of_input(one)) <= limit)
+            (rank(model, before, mask_of_input(node)), number)
+            for number, node in enumerate(waiting)
+            if model.graph.links(before, mask_of_input(node))
+            and (limit is None or not builds or used + model.table_bytes(mask_of_input(node)) <= limit)
         ]
         if not candidates:
             break

@@ -39,7 +39,7 @@ def read_sqlite(path: str, table: str) -> pa.Table:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         try:
             cursor = connection.execute(f"SELECT * FROM {_quoted(table)}")
-            names = [one[0] for one in cursor.description]
+            names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
             kinds = connection.execute(
                 "SELECT name, type FROM pragma_table_info(?, ?)", [name, schema or "main"]
@@ -49,7 +49,10 @@ def read_sqlite(path: str, table: str) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
     declared = dict(kinds)
     return pa.table(
-        {one: _column(one, list(values), declared[one]) for one, values in zip(names, columns, strict=True)}
+        {
+            name: _column(name, list(values), declared[name])
+            for name, values in zip(names, columns, strict=True)
+        }
     )
 
 

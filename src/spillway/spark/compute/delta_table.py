@@ -53,9 +53,9 @@ def read_delta(spark: SparkSession, path: str) -> DataFrame:
 def _files(table: DeltaTable, root: str, columns: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
     """The files by their partition values; the log has their paths encoded."""
     found: dict[tuple[Any, ...], list[str]] = {}
-    for one in pa.table(table.get_add_actions(flatten=True)).to_pylist():
-        values = tuple(one[f"partition.{name}"] for name in columns)
-        path = unquote(one["path"])
+    for action in pa.table(table.get_add_actions(flatten=True)).to_pylist():
+        values = tuple(action[f"partition.{name}"] for name in columns)
+        path = unquote(action["path"])
         found.setdefault(values, []).append(path if "://" in path else f"{root.rstrip('/')}/{path}")
     return found
 

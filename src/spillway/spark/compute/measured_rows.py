@@ -80,12 +80,12 @@ class _Walk:
         largest = _largest(join.metrics.get(TABLE_METRICS["ShuffledHashJoin"], ""))
         return total if largest is None else min(total, round(largest * self._processors))
 
-    def _input(self, one: Input, start: int | None) -> int:
+    def _input(self, side: Input, start: int | None) -> int:
         """The bytes of the replicated hash table of one side; a segment inside is walked too."""
         below, passed = self._descend(start)
         exchange = next((node for node in passed if node.name == "BroadcastExchange"), None)
-        if isinstance(one, Segment) and one not in self._kept:
-            self.segment(one, below, None if exchange is None else _seconds(exchange))
+        if isinstance(side, Segment) and side not in self._kept:
+            self.segment(side, below, None if exchange is None else _seconds(exchange))
         if exchange is None:
             return 0
         return _count(exchange, TABLE_METRICS["BroadcastExchange"]) or 0
@@ -106,7 +106,11 @@ class _Walk:
 def _plan(spark: SparkSession, description: str) -> dict[int, _PlanNode]:
     """The operators of the last execution with this description that joins, children in the plan's order."""
     store = spark._jsparkSession.sharedState().statusStore()
-    found = [one.executionId() for one in _items(store.executionsList()) if one.description() == description]
+    found = [
+        execution.executionId()
+        for execution in _items(store.executionsList())
+        if execution.description() == description
+    ]
     for number in reversed(found):
         nodes = _nodes(store, number)
         if any(node.name.endswith("HashJoin") for node in nodes.values()):
@@ -118,9 +122,9 @@ def _nodes(store: Any, number: int) -> dict[int, _PlanNode]:
     values = store.executionMetrics(number)
     graph = store.planGraph(number)
     nodes: dict[int, _PlanNode] = {}
-    for one in _items(graph.allNodes()):
-        made = nodes[int(one.id())] = _PlanNode(str(one.name()))
-        for metric in _items(one.metrics()):
+    for operator in _items(graph.allNodes()):
+        made = nodes[int(operator.id())] = _PlanNode(str(operator.name()))
+        for metric in _items(operator.metrics()):
             value = values.get(metric.accumulatorId())
             if value.isDefined():
                 made.metrics[str(metric.name())] = str(value.get())
@@ -143,7 +147,7 @@ def _count(node: _PlanNode, name: str) -> int | None:
 
 def _seconds(exchange: _PlanNode) -> float | None:
     times = [_number(exchange.metrics[name]) for name in TIME_METRICS if name in exchange.metrics]
-    known = [one for one in times if one is not None]
+    known = [seconds for seconds in times if seconds is not None]
     return sum(known) if len(known) == len(TIME_METRICS) else None
 
 

@@ -30,11 +30,11 @@ def segment_sql(
     """The rows of a segment, with all columns; `table_of` gives the text that reads an input, and None for a
     segment that is to run inside this statement."""
 
-    def read(one: Input) -> str:
-        text = table_of(one)
+    def read(side: Input) -> str:
+        text = table_of(side)
         if text is None:
-            assert isinstance(one, Segment)
-            return f"({segment_sql(view, model, one, table_of)})"
+            assert isinstance(side, Segment)
+            return f"({segment_sql(view, model, side, table_of)})"
         return text
 
     text = f"{_spread(view, model, segment, read)} AS p"
@@ -59,19 +59,20 @@ def _spread(view: ComputeView, model: TreeCost, segment: Segment, read: Callable
     return f"(SELECT /*+ REPARTITION({columns}) */ * FROM {read(probe)})"
 
 
-def relation_sql(one: ReadRelation, table: str) -> str:
+def relation_sql(relation: ReadRelation, table: str) -> str:
     """What the view needs of a relation, as a subquery over its table."""
-    items = ", ".join(f"{column.expression} AS {column.name}" for column in one.columns)
-    where = "" if one.filter is None else f" WHERE {one.filter}"
+    items = ", ".join(f"{column.expression} AS {column.name}" for column in relation.columns)
+    where = "" if relation.filter is None else f" WHERE {relation.filter}"
     return f"(SELECT {items or '1 AS one'} FROM {table}{where})"
 
 
 def own_sql(view: ComputeView, table_of: Callable[[str], str]) -> str:
     """The view as it was written, for Spark to order; `table_of` gives the table of a source."""
     tables = ", ".join(
-        f"{relation_sql(one, table_of(one.source))} AS t{number}" for number, one in enumerate(view.relations)
+        f"{relation_sql(relation, table_of(relation.source))} AS t{number}"
+        for number, relation in enumerate(view.relations)
     )
-    conditions = [*view.equalities, *(f"({one.condition})" for one in view.residual)]
+    conditions = [*view.equalities, *(f"({predicate.condition})" for predicate in view.residual)]
     items = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in view.outputs)
     return f"SELECT {items} FROM {tables} WHERE {' AND '.join(conditions)}"
 
@@ -86,7 +87,7 @@ def kept_sql(view: ComputeView, mask: int, rows: str) -> str:
         if name is not None
     }
     later = [expression for _, expression in view.outputs]
-    later += [one.condition for one in view.residual if one.mask & ~mask]
+    later += [predicate.condition for predicate in view.residual if predicate.mask & ~mask]
     names = [name for index in members_of(mask) for name in view.names(index)]
     needed = [name for name in names if name in wanted or any(quoted(name) in text for text in later)]
     return f"SELECT {', '.join(needed) or '1 AS one'} FROM ({rows})"
@@ -114,8 +115,8 @@ def join_condition(view: ComputeView, step: ProbeStep) -> str:
         ]
         parts.append(f"{sides[0]} = {sides[1]}")
     parts += [
-        f"({one.condition})"
-        for one in view.residual
-        if one.mask & ~step.after == 0 and one.mask & ~step.before and one.mask & ~added
+        f"({predicate.condition})"
+        for predicate in view.residual
+        if predicate.mask & ~step.after == 0 and predicate.mask & ~step.before and predicate.mask & ~added
     ]
     return " AND ".join(parts)

@@ -108,11 +108,11 @@ class StatementExecutor:
         jvm.System.gc()
         self._session.read.schema(frame.schema).parquet(path).createOrReplaceTempView(self._result(root))
 
-    def _text(self, source: Input) -> str | None:
+    def _text(self, side: Input) -> str | None:
         """The SQL that reads an input; None for a segment inside the statement."""
-        if isinstance(source, Segment):
-            return self._result(source) if source in self._kept else None
-        relation = self._plan.view.relations[source]
+        if isinstance(side, Segment):
+            return self._result(side) if side in self._kept else None
+        relation = self._plan.view.relations[side]
         return relation_sql(relation, self._tables.name(relation.source))
 
     def _tell_built(self) -> None:

@@ -82,8 +82,8 @@ def _digest(
     sample: float | None,
 ) -> str | None:
     asked = []
-    for one in view.relations:
-        names, spec = files.get(one.source), specs.get(one.source)
+    for relation in view.relations:
+        names, spec = files.get(relation.source), specs.get(relation.source)
         if not names or spec is None or any(urlsplit(name).scheme != "file" for name in names):
             return None
         read = [spec.format, spec.path, spec.schema, sorted(spec.options.items())]
@@ -95,7 +95,7 @@ def _digest(
             except OSError:
                 return None
             found.append((path, known.st_size, known.st_mtime_ns))
-        asked.append([read, found, one.filter, [column.expression for column in one.columns]])
+        asked.append([read, found, relation.filter, [column.expression for column in relation.columns]])
     keys = [[key.label, key.members] for key in view.keys]
     text = json.dumps([_FORMAT, asked, keys, sample])
     return hashlib.sha256(text.encode()).hexdigest()
@@ -106,29 +106,31 @@ def _read(file: Path) -> list[RelationStatistics]:
         document, counters = json.loads(str(stored["document"])), stored["counters"]
     return [
         RelationStatistics(
-            one["rows"],
-            one["row_bytes"],
+            entry["rows"],
+            entry["row_bytes"],
             {
                 name: KeySketch(None if at is None else counters[at], rows, distinct, domain, share)
-                for name, at, rows, distinct, domain, share in one["keys"]
+                for name, at, rows, distinct, domain, share in entry["keys"]
             },
-            one["tasks"],
+            entry["tasks"],
         )
-        for one in document
+        for entry in document
     ]
 
 
 def _write(file: Path, statistics: Sequence[RelationStatistics]) -> None:
     counters: list[npt.NDArray[np.float64]] = []
     document = []
-    for one in statistics:
+    for relation in statistics:
         keys = []
-        for name, key in one.keys.items():
+        for name, key in relation.keys.items():
             at = None if key.counters is None else len(counters)
             keys.append((name, at, key.rows, key.distinct, key.domain, key.share))
             if key.counters is not None:
                 counters.append(key.counters)
-        document.append({"rows": one.rows, "row_bytes": one.row_bytes, "tasks": one.tasks, "keys": keys})
+        document.append(
+            {"rows": relation.rows, "row_bytes": relation.row_bytes, "tasks": relation.tasks, "keys": keys}
+        )
     stacked = np.stack(counters) if counters else np.zeros((0, 0))
 
     def write(unfinished: Path) -> None:

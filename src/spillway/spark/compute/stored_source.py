@@ -129,24 +129,24 @@ def check_stored_files(
         if spec.format.lower() not in CHECKED:
             continue
         keys, others = list[str](), list[str]()
-        for number, one in enumerate(view.relations):
-            if one.source == name:
+        for number, read in enumerate(view.relations):
+            if read.source == name:
                 joined = {column for key in view.keys for member, column in key.members if member == number}
-                for column in one.columns:
+                for column in read.columns:
                     (keys if column.name in joined else others).append(column.expression)
-                others.append(one.filter or "true")
+                others.append(read.filter or "true")
         relation = stored_relation(spec, sources[name].schema, keys, others)
         checking.check_all(relation, sources[name].inputFiles(), is_inferred=spec.schema is None)
 
 
 def read_relations(view: ComputeView, sources: Mapping[str, DataFrame]) -> list[DataFrame]:
     """One DataFrame per relation; an expression that Spark does not accept is refused here."""
-    return [_read(one, sources[one.source]) for one in view.relations]
+    return [_read(relation, sources[relation.source]) for relation in view.relations]
 
 
-def _read(one: ReadRelation, source: DataFrame) -> DataFrame:
+def _read(relation: ReadRelation, source: DataFrame) -> DataFrame:
     try:
-        frame = source if one.filter is None else source.where(F.expr(one.filter))
-        return frame.select(*(F.expr(column.expression).alias(column.name) for column in one.columns))
+        frame = source if relation.filter is None else source.where(F.expr(relation.filter))
+        return frame.select(*(F.expr(column.expression).alias(column.name) for column in relation.columns))
     except PySparkException as error:
-        raise ViewError(f"relation {one.alias}: {str(error).splitlines()[0]}") from None
+        raise ViewError(f"relation {relation.alias}: {str(error).splitlines()[0]}") from None
