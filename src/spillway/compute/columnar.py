@@ -4,8 +4,9 @@ For relations of some thousand to some million rows Spark's own joins spend most
 code is generated and compiled for every statement, and every hash table is a job. Here a task joins with
 numpy instead. Invariant: only positions move through the joins; the result's columns are gathered once, at
 the end. Every task has all hash tables and an equal share of the rows that probe; it counts the memory of all
-of its arrays and gives up where a limit would be exceeded. Known limit: keys are integers, what two tasks
-build they build twice, and of several keys one finds the pairs that the others are compared for."""
+of its arrays and gives up if they would exceed a limit. Known limits: keys are integers; every task builds
+all hash tables; if several keys join, one of them finds pairs and the others are compared for each pair.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +33,14 @@ Report = Callable[[int, int, int], None]
 MOST_ROWS = 1 << 18
 """Rows that one step makes at a time; more are made in pieces."""
 MOST_BYTES = 1 << 28
-"""Text that is gathered at a time: one Arrow column of text holds at most 2 GB."""
+"""Bytes of text that are gathered at a time: an Arrow column of text holds at most 2 GB."""
 POSITION_BYTES = 8
 TABLE_ARRAYS = 4
-"""What a row of a hash table takes, in positions: its place, its key, and its part of the addresses."""
+"""The memory of a row in a hash table, in positions: its place, its key, and its part of the addresses."""
 SORTING_ARRAYS = 4
-"""What sorting takes while a table is made, in copies of its keys."""
+"""The memory that sorting needs while a table is made, in copies of its keys."""
 DENSE = 8
-"""Keys are looked up by address where their range is at most so many times their number."""
+"""Keys are looked up by address if their range is at most this many times their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class ColumnarJoin:
     outputs: tuple[tuple[int, str], ...]
     """The columns of the result, with their relation."""
     limit_bytes: float | None = None
-    """What one task may hold; None: anything."""
+    """The bytes that one task may hold; None: no limit."""
 
 
 class ColumnMemoryError(Exception):
@@ -161,7 +162,7 @@ class ShareOfJoin:
             self._hold(sum(positions.nbytes for positions in side.values()), SORTING_ARRAYS * values.nbytes)
             tables.append(KeyTable(values, valid))
             self._hold(tables[-1].nbytes)
-        told = is_final or self._share == 0  # all tasks make the same rows of the other segments
+        is_counted = is_final or self._share == 0  # all tasks make the same rows of the other segments
 
         def flow(number: int, rows: Rows) -> Iterator[Rows]:
             if number == len(made):
@@ -180,7 +181,7 @@ class ShareOfJoin:
                 self._working[self._numbers[segment], number] = (len(joined) + 2) * found.nbytes
                 self._hold(0, sum(self._working.values()))
                 joined = self._equal(classes[number][1:], step.before, mask_of_input(step.build), joined)
-                if told:
+                if is_counted:
                     self._report(self._numbers[segment], number, _count(joined))
                 if _count(joined):
                     yield from flow(number + 1, joined)
@@ -212,7 +213,7 @@ class ShareOfJoin:
         return values[at], None if valid is None else valid[at]
 
     def _equal(self, classes: Sequence[int], before: int, added: int, rows: Rows) -> Rows:
-        """The rows that further keys let pass."""
+        """The rows whose further keys are equal, too."""
         for number in classes:
             (left, left_valid), (right, right_valid) = (
                 self._values(number, mask, rows) for mask in (before, added)
@@ -240,7 +241,7 @@ class ShareOfJoin:
         return values, valid
 
     def _hold(self, size: int, passing: int = 0) -> None:
-        """Count `size` bytes that stay, and others that only pass."""
+        """Count `size` bytes that stay, and `passing` bytes that are freed soon."""
         self._held += size
         self.peak_bytes = max(self.peak_bytes, self._held + passing)
         limit = self._plan.limit_bytes
@@ -249,7 +250,7 @@ class ShareOfJoin:
 
 
 def column_bytes(graph: JoinGraph, tree: Segment, keys: Sequence[Mapping[int, str]]) -> float:
-    """What one task is estimated to hold: columns, keys, hash tables, and rows on their way."""
+    """The bytes that one task is estimated to hold: columns, keys, hash tables, and rows between joins."""
     cardinality = Cardinality(graph)
     held = passing = 0.0
     for index, relation in enumerate(graph.relations):
@@ -269,7 +270,7 @@ def column_bytes(graph: JoinGraph, tree: Segment, keys: Sequence[Mapping[int, st
 
 
 def read_file(file: str, columns: list[str], *, use_threads: bool = True) -> pa.Table:
-    """Columns of one file, and only what is in it: directories such as `k=1` above it say nothing."""
+    """Columns of one file; directories above it, such as `k=1`, add none."""
     return pq.read_table(file, columns=columns, use_threads=use_threads, partitioning=None)
 
 

@@ -1,9 +1,9 @@
-"""A view over stored relations, taken apart: what is read of each relation, key classes, residual predicates.
+"""The parts of a view over stored relations: what is read of each relation, key classes, residual predicates.
 
-Every value that is needed after a relation's own filters becomes one column with a name that is unique over
-the view, so that joins in any order never meet two columns of one name. Equalities fall into classes only
-where all their columns have the same type: comparing across types is not transitive. Known limit: windows
-and statistics belong to running views and are refused.
+Every value that is needed after a relation's own filters becomes a column whose name is unique in the view,
+so that joins in any order never meet two columns of the same name. Equalities form a class only if all their
+columns have the same type: comparing across types is not transitive. Known limit: windows and statistics
+belong to running views and are refused.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def read_view(view: View, catalog: Catalog) -> ComputeView:
     for relation in scope.inputs:
         if relation.range_us is not None:
             raise ViewError(
-                f"{relation.alias} has a window [RANGE]; compute a view over stored relations without"
+                f"{relation.alias} has a window [RANGE]; a view over stored relations cannot have one"
             )
     items = read_select_list(select, scope)
     if not items:
@@ -144,7 +144,7 @@ def read_view(view: View, catalog: Catalog) -> ComputeView:
 
 
 def _key(members: list[Equality], columns: _Columns) -> tuple[ViewKey, list[Term]]:
-    """A class as a key, and what it asks of one relation alone: two of its columns to be equal."""
+    """A class as a key, and the filters that follow from it: columns of one relation that must be equal."""
     first: dict[int, Term] = {}
     own: list[Term] = []
     for term in (side for equality in members for side in (equality.left, equality.right)):

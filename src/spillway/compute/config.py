@@ -17,17 +17,15 @@ WAYS = AUTO, TREE, SPARK_PLAN = ("auto", "tree", "spark")
 @dataclass(frozen=True, slots=True)
 class ComputeConfig:
     way: str = AUTO
-    """`auto`: the best tree where a clear gain is expected, else Spark's own plan; `tree`, `spark`:
-    always."""
+    """`auto`: the best tree if a clear gain is expected, else Spark's own plan; `tree`, `spark`: always."""
     tree: str = CHOSEN
     """A tree shape by name, or `chosen`: the best by cost."""
     memory_bytes: int | None = None
-    """For hash tables; what does not fit is written and read back. None: no limit of the user's."""
+    """For hash tables; what does not fit is written and read back. None: the user set no limit."""
     processors: int | None = None
     """None: as many as Spark has cores."""
     sample: float | None = None
-    """The share of rows that statistics look at; None: as many as a small part of the expected time
-    allows."""
+    """The share of rows that statistics read; None: as many as a small part of the expected time allows."""
     rows: Mapping[str, float] = field(default_factory=dict)
     """Given cardinalities, by alias."""
     selectivity: Mapping[str, float] = field(default_factory=dict)

@@ -1,12 +1,12 @@
 """The cost of a tree, as total work and as time (dissertation, 2.4.2 and 3.1.2), from estimated rows.
 
-Work is in seconds of one processor and adds up over joins, so that it can be searched by dynamic
-programming. A hash table is replicated to all processors, or both sides are partitioned by the key: then
-the rows that probe are redirected, unless they are partitioned by that key already. The cheaper is taken.
-Time: the segments that one needs run side by side, on processors shared out by building size; then it
-builds and probes on all that it has. A replicated table is built in one place, a partitioned one by all
-processors together. Unlike the seed's formulae, k processors never take less than 1/k of the
-work, also while several hash tables are built at once: processors are not assumed to be idle.
+Work is in seconds of one processor and adds up over joins, so dynamic programming can minimise it. A hash
+table is replicated to all processors, or both sides are partitioned by the key, whichever is cheaper. If they
+are partitioned, the rows that probe are redirected, unless they are partitioned by that key already. Time:
+the segments that a segment needs run side by side, on processors shared out by building size; then it builds
+and probes on all processors that it has. A replicated table is built in one place, a partitioned one by all
+processors together. Unlike in the dissertation's formulae, k processors never take less than 1/k of the work,
+not even while several hash tables are built at once: processors are not assumed to be idle.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from spillway.compute.unit_costs import COLUMNAR, UnitCosts
 ROW_HEADER_BYTES = 16
 """What a row in a hash table takes beyond its values: the next row of its key, and padding."""
 HASH_ENTRY_BYTES, SLOT_BYTES = 32, 8
-"""The least that a key takes besides; with pages it is at most so many slots as the next power of two above
-four times the keys, which Spark never fills by more than a quarter."""
+"""The least that a key takes besides its row. With pages, a table has as many slots as the next power of two
+above four times its keys: Spark fills at most a quarter of them."""
 UNPARTITIONED = -1
 MOST_ROUNDS = 1024
-"""Partitioned hash tables are built in at most so many rounds of all processors."""
+"""The most rounds of all processors in which partitioned hash tables are built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,16 @@ class Machine:
 
     processors: int = 2
     memory_bytes: float | None = None
-    """For hash tables; None: enough."""
+    """For hash tables; None: no limit."""
     replicate_bytes: float = 256e6
-    """The largest hash table that is given to every processor."""
+    """The largest hash table that is replicated."""
     table_factor: float = 1.0
     """The size of hash tables that earlier runs measured, over the estimate."""
     by_columns: bool = False
     """Whether tasks join columns (see `columnar`): then each has all hash tables, and only the rows that
-    probe last are shared out."""
+    probe in the last segment are shared out."""
     table_page_bytes: float = 0.0
-    """A hash table's rows are kept in a page of this size that doubles; 0: exactly what the rows take."""
+    """The first size of the memory for a hash table's rows, which doubles; 0: exactly what the rows take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class StepCost:
     """One join: its work by phase, and how the rows are partitioned after it."""
 
     serial: float
-    """Of building, what is done in one place: starting, and all of a replicated table."""
+    """The part of building that is done in one place: starting, and all of a replicated table."""
     shared: float
-    """Of building, what all processors do together: moving, partitioning and inserting rows."""
+    """The part of building that all processors share: moving, partitioning and inserting rows."""
     probe: float
     replicated: bool
     partitioned_by: int
@@ -96,8 +96,8 @@ class TreeCost:
         return sum(self.table_bytes(mask_of_input(build)) for build in segment.builds)
 
     def partitions(self, segments: Sequence[Segment]) -> int:
-        """Into how many parts a statement of these segments partitions rows: as many as processors, and more
-        where the partitioned hash tables of all processors must fit beside the replicated ones."""
+        """Into how many parts a statement of these segments partitions rows: one per processor, or more if
+        the partitioned hash tables that are in memory would not fit beside the replicated ones."""
         processors, limit = self.machine.processors, self.machine.memory_bytes
         whole, parted = self._tables(segments)
         total = sum(self.table_bytes(mask) for mask in parted)
@@ -157,7 +157,7 @@ class TreeCost:
         return tuple(cost.replicated for _, cost in self._costs(segment))
 
     def keep(self, mask: int) -> float:
-        """Keeping a segment's result outside of memory; nothing where all hash tables fit (see `fuse`)."""
+        """Keeping a segment's result outside of memory; free if all hash tables fit (see `fuse`)."""
         if not self._is_short:
             return 0.0
         kept = self.cardinality.rows(mask) * self.cardinality.row_bytes(mask) * self.units.keep
@@ -171,7 +171,7 @@ class TreeCost:
         return total
 
     def seconds(self, tree: Segment, processors: int | None = None) -> float:
-        """Time on so many processors (all of the machine's, unless told)."""
+        """Time on some processors (by default all of the machine)."""
         available = self.machine.processors if processors is None else processors
         if self.machine.by_columns:
             probing = sum(cost.probe for _, cost in self._costs(tree)) + self._emit(tree)
@@ -201,8 +201,8 @@ class TreeCost:
         return max(*times, work / available) + self._probing_seconds(tree, costs, available)
 
     def spreads(self, segment: Segment) -> bool:
-        """Whether the rows that probe are spread over all processors first, which pays where one file holds
-        them and there is much to probe."""
+        """Whether to spread the rows that probe over all processors first. It pays if one file holds them and
+        there is much to probe."""
         return self._spread_gain(segment, self._costs(segment), self.machine.processors) > 0
 
     def _probing_seconds(
@@ -225,7 +225,7 @@ class TreeCost:
         return probing / readers - (probing / available + moving / readers)
 
     def _emit(self, segment: Segment) -> float:
-        """Making the rows of a segment's result: all trees make the last one's, whatever the way."""
+        """Making the rows of a segment's result; those of the last segment are the same for all trees."""
         return self.cardinality.rows(segment.mask) * self.units.probe
 
     def _readers(self, side: Input, available: int) -> int:

@@ -1,4 +1,4 @@
-"""A tree for readers: its segments as text and as plain values, with measured figures beside the estimates.
+"""A tree for readers: its segments as text and as plain values, with estimates and measurements.
 
 Segments are numbered in the order in which they can run; the last one gives the result.
 """
@@ -105,7 +105,7 @@ def _segment(
 
 
 def q_error(estimated: float, measured: float) -> float:
-    """How many times the estimate is off, in either direction; nothing counts as one row."""
+    """How many times the estimate is off, in either direction; zero rows count as one."""
     low, high = sorted((max(estimated, 1.0), max(measured, 1.0)))
     return high / low
 

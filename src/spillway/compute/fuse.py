@@ -1,10 +1,10 @@
 """Which segments of a tree share one Spark statement, and which results are kept in between.
 
-A segment that another one builds need not be a statement of its own: its rows go straight into the hash
-table that they are wanted in, and Spark runs it as a job beside its neighbours. That saves a pass over the
-result and the fixed cost of a statement. Then all hash tables of both are in memory together; where the limit
-does not hold them, the result is kept outside and read back (dissertation, 3.3). Invariant: the tables of one
-statement fit into the memory together, unless those of one segment alone do not.
+A segment that another one builds need not be a statement of its own: its rows go straight into the hash table
+of the other, and Spark runs it as a job beside its neighbours. That saves a pass over the result and the
+fixed cost of a statement, but all hash tables of both are in memory together. If they exceed the limit, the
+result is written and read back (dissertation, 3.3). Invariant: the tables of one statement fit into memory
+together, unless those of one segment alone do not.
 """
 
 from __future__ import annotations

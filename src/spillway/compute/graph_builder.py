@@ -1,7 +1,6 @@
-"""The join graph of a view, from what is known of its relations: given numbers first, then statistics.
+"""The join graph of a view: numbers that the user gave, and statistics for the rest.
 
-Estimates below one row count as one: an empty relation empties everything, and a tree over zeros could not be
-told from any other.
+Estimates below one row count as one row: with an empty relation all trees would cost the same.
 """
 
 from __future__ import annotations
@@ -24,12 +23,15 @@ def build_graph(
     rows: Mapping[str, float] | None = None,
     selectivities: Mapping[str, float] | None = None,
 ) -> JoinGraph:
-    """`rows` (by alias) and `selectivities` (by "a.k = b.k") are given by the user and win."""
+    """`rows` (by alias) and `selectivities` (by "a b" or "a.k = b.k") come from the user and take
+    precedence."""
     given_rows, given_shares = dict(rows or {}), dict(selectivities or {})
     aliases = [relation.alias for relation in view.relations]
     for name in given_rows:
         if name not in aliases:
-            raise JobError(f"[compute.rows] {name} is no relation of the view; there is {', '.join(aliases)}")
+            raise JobError(
+                f"[compute.rows] {name} is not a relation of the view; it has {', '.join(aliases)}"
+            )
     relations = tuple(
         Relation(
             relation.alias,
@@ -43,8 +45,8 @@ def build_graph(
     if given_shares:
         known_pairs = ", ".join(key.label for key in view.keys)
         raise JobError(
-            f'[compute.selectivity] "{next(iter(given_shares))}" is no equality of the view; '
-            f'there is {known_pairs}; write for example "{aliases[0]} {aliases[1]}" = 0.001'
+            f'[compute.selectivity] "{next(iter(given_shares))}" is not an equality of the view; '
+            f'it has {known_pairs}; write for example "{aliases[0]} {aliases[1]}" = 0.001'
         )
     return JoinGraph(relations, classes, tuple(predicate.mask for predicate in view.residual))
 

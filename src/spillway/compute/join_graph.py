@@ -23,7 +23,7 @@ class Relation:
     rows: float
     row_bytes: float = 40.0
     tasks: int = 0
-    """In how many pieces Spark reads it side by side; 0: not known, and enough."""
+    """In how many pieces Spark reads it side by side; 0: unknown, taken to be enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class JoinGraph:
     relations: tuple[Relation, ...]
     classes: tuple[JoinKey, ...]
     residual: tuple[int, ...] = ()
-    """For each predicate that is no equality of two columns, the relations that it reads."""
+    """For each predicate that is not an equality of two columns, the relations that it reads."""
     residual_selectivity: float = 1 / 3
-    """What a residual predicate lets pass; nothing is known about it."""
+    """The share of rows that a residual predicate is assumed to let pass."""
     _adjacent: tuple[int, ...] = field(init=False, repr=False, compare=False)
     masks: tuple[int, ...] = field(init=False, repr=False, compare=False)
     """The members of each class, as a set."""
@@ -74,7 +74,7 @@ class JoinGraph:
         return (1 << len(self.relations)) - 1
 
     def neighbours(self, mask: int) -> int:
-        """The relations outside `mask` that share a key with one inside."""
+        """The relations outside `mask` that share a key with a relation inside."""
         found = 0
         for index in members_of(mask):
             found |= self._adjacent[index]

@@ -52,7 +52,7 @@ def test_many_small_relations_are_joined_by_columns() -> None:
 def test_few_relations_are_left_to_spark() -> None:
     plan = choose_plan(facts(3_000, 3_000))
     assert plan.way == SPARK
-    assert plan.reason.startswith("no clear gain is expected of another way; columns: estimated")
+    assert plan.reason.startswith("no clear gain is expected from another way; columns: estimated")
     assert list(plan.refusals) == [COLUMNS, STATEMENTS]
     assert plan.cost is plan.statements
 

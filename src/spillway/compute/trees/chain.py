@@ -1,7 +1,7 @@
-"""The order in which a segment meets its builds: always the connected one with the fewest rows after it.
+"""The order in which a segment meets its builds: next is the connected one that leaves the fewest rows.
 
-Among equally good ones, one on the key by which the rows are partitioned already goes first, so that
-same-key neighbours stand together and their rows are not redirected.
+If several leave as few, one on the key by which the rows are partitioned already goes first. So builds on the
+same key stand together, and rows are not redirected between them.
 """
 
 from __future__ import annotations

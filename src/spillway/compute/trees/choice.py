@@ -1,9 +1,9 @@
-"""Cost-based choice: every algorithm proposes a tree, the one with the least estimated time is taken.
+"""Cost-based choice: every algorithm proposes a tree, and the one with the least estimated time wins.
 
-Of trees with nearly the same time, which an estimate cannot tell apart, the one with the fewest segments is.
-With a memory limit only trees whose segments each fit are taken; one of the pieces-that-fit algorithms is
-always among them, unless a single relation is larger than the memory. The exact search comes last, and looks
-at no more pairs than a small part of the best time so far is worth: it must not take longer than it saves.
+An estimate cannot distinguish trees with nearly the same time; of those the one with the fewest segments
+wins. With a memory limit only trees whose segments each fit are eligible. There is always one, unless a
+single relation is larger than the memory. The exact search comes last. It may take only a small part of the
+best time so far, because it must not take longer than it saves.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CHOSEN, EXACT = "chosen", "exhaustive"
 PLANNING_SHARE = 0.05
 """How much of the estimated time the exact search may take."""
 PAIR_SECONDS, LEAST_PAIRS = 5e-5, 1_000
-"""What one pair of connected sets takes here, and how many may always be looked at: all of 8 relations."""
+"""The time that one pair of connected sets takes, and how many pairs are always allowed (8 relations)."""
 NEAR = 0.03
-"""Estimated times that differ by less are the same."""
+"""Estimated times that differ by a smaller share count as equal."""
 Algorithm = Callable[[TreeCost], Segment | None]
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
@@ -52,7 +52,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A tree, the algorithm that made it, and what the model says of it."""
+    """A tree, the algorithm that made it, and its estimates."""
 
     algorithm: str
     tree: Segment
@@ -62,7 +62,7 @@ class Proposal:
 
 
 def propose(model: TreeCost, algorithm: str) -> Proposal | None:
-    """The tree of one algorithm; None where the exact search gives up."""
+    """The tree of one algorithm; None if the exact search gives up."""
     if algorithm not in ALGORITHMS:
         known = ", ".join((CHOSEN, *ALGORITHMS))
         raise JobError(f'tree = "{algorithm}": must be one of {known}')
@@ -78,8 +78,8 @@ def proposal_of(model: TreeCost, algorithm: str, tree: Segment) -> Proposal:
 
 
 def proposals(model: TreeCost) -> list[Proposal]:
-    """What every algorithm proposes, the best first (of the near ones the simplest), then by time; those that
-    fit into memory before all others."""
+    """The trees of all algorithms, the best first: those that fit into memory, then by time (of the nearly
+    equal ones the simplest)."""
     made = [found for name in ALGORITHMS if name != EXACT and (found := propose(model, name)) is not None]
     pairs = min(proposal.seconds for proposal in made) * PLANNING_SHARE / PAIR_SECONDS
     exact = exhaustive(model, round(min(max(pairs, LEAST_PAIRS), MOST_PAIRS)))
@@ -96,7 +96,7 @@ def proposals(model: TreeCost) -> list[Proposal]:
 
 
 def choose(model: TreeCost, algorithm: str = CHOSEN) -> Proposal:
-    """The tree to run: the best of all, or that of one algorithm, cut where memory asks for it."""
+    """The tree to run: the best of all, or that of one algorithm, cut into pieces that fit into memory."""
     if algorithm == CHOSEN:
         return _within_memory(model, proposals(model)[0])
     made = propose(model, algorithm)
@@ -109,7 +109,7 @@ def choose(model: TreeCost, algorithm: str = CHOSEN) -> Proposal:
 
 
 def _within_memory(model: TreeCost, proposal: Proposal) -> Proposal:
-    """A tree whose segments are cut into pieces that fit."""
+    """The tree, with segments cut into pieces that fit."""
     if proposal.fits:
         return proposal
     tree = _cut_all(model, proposal.tree)

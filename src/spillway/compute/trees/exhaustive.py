@@ -2,8 +2,8 @@
 
 Every pair of connected sets that are joined by a key is tried once (DPccp enumerates exactly those), with
 either side as the hash table, and for each set the best tree is kept per key that its rows are partitioned
-by. Where the graph has more pairs than `most_pairs` the search gives up and returns None; a greedy tree
-must do then. No tree of any other algorithm has less work by the same model.
+by. If the graph has more pairs than `most_pairs`, the search gives up and returns None. No tree of any other
+algorithm has less work by the same model.
 """
 
 from __future__ import annotations

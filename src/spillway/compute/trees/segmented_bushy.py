@@ -19,7 +19,7 @@ from spillway.compute.trees.chain import chain, chain_of, largest
 WIDEST_LAYER = 64
 """How many sets of one size are followed: all for small groups, the smallest results for large ones."""
 LARGE_SHARE = 1.5
-"""A relation is large, and should probe, with so many times the average rows (3.2)."""
+"""A relation is large, and should probe, if it has this many times the average rows (3.2)."""
 
 Best = Callable[[TreeCost, int], float]
 
@@ -44,7 +44,7 @@ def segmented_bushy_by_cost(model: TreeCost, best: Best = least_cost) -> Segment
 
 
 def group_size(model: TreeCost) -> int:
-    """m, from as many groups as there are large relations, at least two and at most half the relations."""
+    """m: there are as many groups as large relations, at least two and at most half the relations."""
     rows = [relation.rows for relation in model.graph.relations]
     large = sum(count > LARGE_SHARE * sum(rows) / len(rows) for count in rows)
     groups = min(max(large, 2), max(2, len(rows) // 2))

@@ -1,4 +1,4 @@
-"""Computes views over stored relations on Spark: opening them, statistics, segments as jobs, the result.
+"""Computes views over stored relations on Spark: opens them, collects statistics, plans, runs, writes.
 
 Start with `computation`: it has a plan made by `spillway.compute` and runs it by the executor of its way.
 The three executors are `columns`, `statements` and `own_plan`.

@@ -1,9 +1,9 @@
 """Unit costs from differences: pairs of small computations that differ in one phase only.
 
-Each is run `REPEATS` times after a warm-up and the fastest counts, because a machine is disturbed in one
-direction only. The large relation is read by as many tasks as there are processors, so that times multiplied
-by the processors are work, in seconds of one processor; only hash tables are built by one. A difference
-that comes out below zero counts as a small positive cost.
+Each runs `REPEATS` times after a warm-up and the fastest run counts, because other load only makes runs
+slower. As many tasks as processors read the large relation, so time multiplied by the processors is work in
+seconds of one processor; only hash tables are built by a single processor. A negative difference counts as a
+small positive cost.
 """
 
 import tempfile
@@ -43,7 +43,7 @@ SMALL_ROWS = 100
 PAYLOAD_BYTES = 24
 ROW_BYTES = 8 * 4 + PAYLOAD_BYTES
 FEW, ALL = "k", "s"
-"""Keys on which few rows of the large relation find a match, or all of them find one."""
+"""Keys by which few rows of the large relation find a match, or all of them."""
 _FLOOR = 1e-9
 
 
@@ -97,7 +97,7 @@ class _Bench:
     ) -> float:
         """The fastest of some runs of a part of a view."""
         processors = self.context.spark.sparkContext.defaultParallelism
-        # With a free network a table is replicated whenever it may be.
+        # If the network costs nothing, a table is replicated whenever that is allowed.
         cost = TreeCost(
             self.graph, UnitCosts(network=0.0), Machine(processors, memory_bytes, replicate_bytes)
         )

@@ -38,7 +38,7 @@ from spillway.spark.compute.tagged_jobs import CANCELLED
 from spillway.spark.compute.view_writer import ViewWriter
 
 TABLE_PAGE_SETTING, TABLE_PAGE_DEFAULT = "spark.buffer.pageSize", "32m"
-"""The least that one of Spark's hash tables takes; the default as measured, Spark does not tell it."""
+"""The least that one of Spark's hash tables takes. The default was measured: Spark does not report it."""
 
 
 def plan_computation(

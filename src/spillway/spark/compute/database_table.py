@@ -1,8 +1,8 @@
 """One table of an embedded database as Arrow columns of types that Spark has.
 
-SQLite has types per value; a column is of the type that it was declared with, and a value of another one is
-refused. Where the declaration does not name a type, the values do, and of an empty table the declaration must
-do."""
+SQLite values have types of their own. A column has its declared type, and a value of another type is refused.
+If the declaration names no type, the values decide; for an empty table the declaration does.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,7 @@ _SIGNED = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
 }
-"""Spark has no unsigned integers: the next type that holds all of their values."""
+"""Spark has no unsigned integers: these are the next types that hold all of their values."""
 _DECLARED = (
     (("INT",), pa.int64()),
     (("CHAR", "CLOB", "TEXT"), pa.string()),

@@ -1,8 +1,8 @@
-"""What each segment of a statement gave, from the metrics that Spark's SQL executions leave behind.
+"""Measured rows and hash tables of each segment of a statement, from the metrics of Spark's SQL executions.
 
-The plan graph is walked beside the tree: a segment's joins hang on each other by their probing (first) side,
-the last one at the top, and what a join builds hangs on its second side. Known limit: the store is Spark's
-own and not a public interface; what it has lost, or what Spark answers from another exchange, is unknown.
+The plan graph is walked together with the tree: the joins of a segment are connected by their probing (first)
+side, the last join at the top, and what a join builds is its second side. Known limit: Spark's store is not a
+public interface. Metrics that it has dropped, and those of an exchange that Spark reuses, are unknown.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,8 +24,8 @@ _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 1e-3, "s
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one segment: rows after each join in its order, bytes of its hash tables, and, of a segment inside a
-    statement, the seconds until its hash table was there (None: not yet, or unknown)."""
+    """One segment: rows after each of its joins, bytes of its hash tables, and, if it runs inside a
+    statement, the seconds until its own hash table was built (None: not yet, or unknown)."""
 
     step_rows: tuple[int | None, ...]
     table_bytes: int = 0
@@ -42,7 +42,7 @@ class _PlanNode:
 def measure(
     spark: SparkSession, description: str, tree: Segment, kept: Collection[Segment], *, wait: bool = True
 ) -> dict[Segment, Measured]:
-    """What the last execution with this description gave; `kept` segments ran before it, elsewhere."""
+    """The metrics of the last execution with this description; `kept` segments ran in earlier statements."""
     if wait:
         spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(WAIT_MS)
     walk = _Walk(_plan(spark, description), kept, spark.sparkContext.defaultParallelism)
@@ -75,13 +75,13 @@ class _Walk:
         self._input(segment.probe, at)
 
     def _held_at_a_time(self, join: _PlanNode) -> int:
-        """A partitioned table is in memory in as many parts as there are processors, of many."""
+        """Bytes of a partitioned table: as many of its parts as there are processors are in memory."""
         total = _count(join, TABLE_METRICS["ShuffledHashJoin"]) or 0
         largest = _largest(join.metrics.get(TABLE_METRICS["ShuffledHashJoin"], ""))
         return total if largest is None else min(total, round(largest * self._processors))
 
     def _input(self, side: Input, start: int | None) -> int:
-        """The bytes of the replicated hash table of one side; a segment inside is walked too."""
+        """The bytes of the replicated hash table of one side; a segment inside is walked, too."""
         below, passed = self._descend(start)
         exchange = next((node for node in passed if node.name == "BroadcastExchange"), None)
         if isinstance(side, Segment) and side not in self._kept:
@@ -91,7 +91,7 @@ class _Walk:
         return _count(exchange, TABLE_METRICS["BroadcastExchange"]) or 0
 
     def _descend(self, start: int | None) -> tuple[int | None, list[_PlanNode]]:
-        """The next join below, and what is passed on the way; None where there is none."""
+        """The next join below, or None, and the operators on the way."""
         passed: list[_PlanNode] = []
         at = start
         while at is not None and at in self._nodes:
@@ -104,7 +104,8 @@ class _Walk:
 
 
 def _plan(spark: SparkSession, description: str) -> dict[int, _PlanNode]:
-    """The operators of the last execution with this description that joins, children in the plan's order."""
+    """The operators of the last execution with this description that joins; children are in the plan's
+    order."""
     store = spark._jsparkSession.sharedState().statusStore()
     found = [
         execution.executionId()
@@ -138,7 +139,7 @@ def _nodes(store: Any, number: int) -> dict[int, _PlanNode]:
 
 
 def _count(node: _PlanNode, name: str) -> int | None:
-    """A join or table that saw no row has no metric, which is none."""
+    """A join or table without rows has no metric: that counts as zero."""
     if name in node.metrics:
         found = _number(node.metrics[name])
         return None if found is None else round(found)

@@ -1,9 +1,10 @@
-"""Statistics of a view's relations, by the cheapest means that there is.
+"""Statistics of a view's relations, by the cheapest means.
 
-Local Parquet files tell most by their footers, and the rest by samples within a small part of the time that
-the whole computation is expected to take. Of other relations nothing is known without a Spark job over their
-rows, which takes about as long as it could save: it runs only where a tree was asked for or a memory limit is
-to be kept. Otherwise Spark's own size of a relation must do, as a guess."""
+For local Parquet files, footers say most; samples say the rest, within a small part of the time that the
+whole computation is expected to take. Other relations need a Spark job over their rows, which takes about as
+long as it could save: it runs only if the user asked for a tree, a sample or a memory limit. Otherwise
+Spark's own size of the relation serves as a guess.
+"""
 
 import time
 from collections.abc import Mapping
@@ -28,12 +29,12 @@ from spillway.spark.compute.statistics_cache import StatisticsCache
 from spillway.spark.compute.stored_source import read_relations
 
 MOST_GUESSED_ROWS = 1e9
-"""Spark takes what it knows nothing of to be larger than anything."""
+"""Spark assumes an unknown relation to be larger than anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Statistics, and the relations of which they are a guess."""
+    """Statistics, and the relations for which they are a guess."""
 
     statistics: list[RelationStatistics]
     guessed: tuple[str, ...] = ()

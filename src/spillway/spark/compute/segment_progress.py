@@ -1,4 +1,4 @@
-"""The segments of a running tree, numbered; a listener hears when each starts and, once, when it ends."""
+"""The progress of a running tree: reports to a listener when each segment starts and, once, when it ends."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ class SegmentProgress:
 
     def start(self, segments: Iterable[Segment]) -> None:
         for segment in segments:
-            self._tell(segment, 0.0, finished=False)
+            self._report(segment, 0.0, finished=False)
 
     def end(self, segments: Iterable[Segment], seconds: float) -> None:
         for segment in segments:
             if segment not in self._ended:
                 self._ended.add(segment)
-                self._tell(segment, seconds, finished=True)
+                self._report(segment, seconds, finished=True)
 
-    def _tell(self, segment: Segment, seconds: float, *, finished: bool) -> None:
+    def _report(self, segment: Segment, seconds: float, *, finished: bool) -> None:
         if self._listener is not None:
             number, count = self.numbers[segment], len(self.numbers)
             self._listener(SegmentEvent(number, count, finished, seconds))

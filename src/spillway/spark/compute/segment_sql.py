@@ -1,10 +1,9 @@
 """A segment as one SQL statement: hash joins in the segment's order, each with the intended side built.
 
-Join order and build side are Spark's to choose unless told otherwise: hints say which side is built and
-whether it is replicated (broadcast) or both are partitioned (shuffled hash), and with Spark's own reordering
-off the joins stay in the order in which they are written. Every residual predicate is tested at the first
-join after which all that it reads is there. It is text because Spark analyses a statement once, but a
-chain of DataFrame joins after every join.
+Hints tell Spark which side to build, and whether to replicate it (broadcast) or to partition both sides
+(shuffled hash). With Spark's own reordering off, joins stay in the order in which they are written. Every
+residual predicate is tested at the first join after which all of its columns exist. Segments are SQL text
+because Spark analyses a statement once, but a chain of DataFrame joins after every join.
 """
 
 from collections.abc import Callable
@@ -27,8 +26,8 @@ REPLICATED, PARTITIONED = "BROADCAST", "SHUFFLE_HASH"
 def segment_sql(
     view: ComputeView, model: TreeCost, segment: Segment, table_of: Callable[[Input], str | None]
 ) -> str:
-    """The rows of a segment, with all columns; `table_of` gives the text that reads an input, and None for a
-    segment that is to run inside this statement."""
+    """The rows of a segment, with all columns; `table_of` gives the SQL that reads an input, and None for a
+    segment that runs inside this statement."""
 
     def read(side: Input) -> str:
         text = table_of(side)
@@ -48,9 +47,9 @@ def segment_sql(
 
 
 def _spread(view: ComputeView, model: TreeCost, segment: Segment, read: Callable[[Input], str]) -> str:
-    """The rows that probe; spread over all processors where fewer tasks would read them.
+    """The rows that probe, spread over all processors if fewer tasks would read them.
 
-    By the hash of all columns: unlike a round robin it needs no sorting to be the same after a failure.
+    They are spread by the hash of all columns: unlike round robin, that needs no sorting to be repeatable.
     """
     probe = segment.probe
     if not isinstance(probe, int) or not model.spreads(segment):
@@ -60,7 +59,7 @@ def _spread(view: ComputeView, model: TreeCost, segment: Segment, read: Callable
 
 
 def relation_sql(relation: ReadRelation, table: str) -> str:
-    """What the view needs of a relation, as a subquery over its table."""
+    """The rows and columns of a relation that the view needs, as a subquery over its table."""
     items = ", ".join(f"{column.expression} AS {column.name}" for column in relation.columns)
     where = "" if relation.filter is None else f" WHERE {relation.filter}"
     return f"(SELECT {items or '1 AS one'} FROM {table}{where})"
@@ -78,7 +77,7 @@ def own_sql(view: ComputeView, table_of: Callable[[str], str]) -> str:
 
 
 def kept_sql(view: ComputeView, mask: int, rows: str) -> str:
-    """Of the rows of a set, the columns that are needed later: what is written is read again."""
+    """The rows of a set with only the columns that later joins or the result need."""
     wanted = {
         name
         for key in view.keys

@@ -1,8 +1,8 @@
 """Runs a tree as Spark statements: one for all segments whose hash tables fit into memory together.
 
-Inside a statement every hash table is a Spark job; those that need nothing of each other run side by side.
-Where memory is too small for all, statements follow each other; the result of one is written to a scratch
-directory and read back, so that only the hash tables of one statement are in memory (dissertation, 3.3).
+Inside a statement every hash table is a Spark job; independent ones run side by side. If memory is too small
+for all, statements follow each other: the result of one is written to a scratch directory and read back, so
+that only the hash tables of one statement are in memory (dissertation, 3.3).
 """
 
 import time
@@ -59,7 +59,7 @@ class StatementExecutor:
                 prefix="spillway-compute-", dir=self._context.scratch, ignore_cleanup_errors=True
             )
             directory = Path(closing.enter_context(scratch))
-            look = None if self._context.listener is None else self._tell_built
+            look = None if self._context.listener is None else self._report_built
             closing.enter_context(self._jobs.watched(look))
             for root in plan.tree.segments():
                 if root is plan.tree:
@@ -115,15 +115,15 @@ class StatementExecutor:
         relation = self._plan.view.relations[side]
         return relation_sql(relation, self._tables.name(relation.source))
 
-    def _tell_built(self) -> None:
-        """Tell which segments inside the running statement have become hash tables."""
+    def _report_built(self) -> None:
+        """Report segments inside the running statement whose hash tables are built."""
         root = self._running
         if root is None:
             return
         try:
             found = self._measure(root, wait=False)
         except Py4JError:
-            return  # Spark has not recorded the statement yet, or has removed it; its end is told anyway
+            return  # Spark has not recorded the statement yet, or has removed it; the end is reported anyway
         for segment, measured in found.items():
             if segment is not root and measured.seconds is not None:
                 self._progress.end([segment], measured.seconds)

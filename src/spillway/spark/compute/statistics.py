@@ -1,8 +1,8 @@
 """Statistics of all relations in one Spark job: rows, row size, and a sketch of every key column.
 
-A key's hash is taken over the type in which its class is compared, so that an int and a bigint key meet. A
-relation may be sampled: `sample` is the share of rows that is looked at. Distinct keys come from a bitmap of
-64 bits per counter (linear counting). Known limit: it is full at about five million distinct keys.
+A key is hashed in the type in which its class is compared, so that an int key meets a bigint key. `sample` is
+the share of rows that is read. Distinct keys come from a bitmap of 64 bits per counter (linear counting).
+Known limit: the bitmap is full at about five million distinct keys.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
 """Statistics of a view's relations, kept from one computation to the next while no file has changed.
 
-The name of an entry is a digest of what was asked (relations, filters, keys, sample) and, for every relation,
-of its input files with their sizes and times of change, so that an entry is never wrong, only unused. Beside
-it is what runs measured of memory, over what was estimated. Relations that are not read from local files have
-no entry, nor are they looked for. Known limit: old entries are never removed."""
+The name of an entry is a digest of the request (relations, filters, keys, sample) and of every relation's
+input files with their sizes and modification times, so that an entry is never wrong, only unused. Beside it
+is the memory that runs measured, over the estimate. A view has an entry only if all of its relations are read
+from local files. Known limit: old entries are never removed.
+"""
 
 import hashlib
 import json
@@ -43,27 +44,26 @@ class StatisticsCache:
         return cls(_digest(view, files, specs, sample))
 
     def statistics(self, collect: Callable[[], list[RelationStatistics]]) -> list[RelationStatistics]:
-        """The statistics of the view's relations, from the cache where they are there; `collect` makes
-        them."""
+        """The statistics of the view's relations: cached ones, or those that `collect` returns."""
         if self._name is None:
             return collect()
         file = self._file("npz")
         try:
             return _read(file)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            made = collect()  # not there, or damaged: made anew
+            made = collect()  # missing or damaged
         _write(file, made)
         return made
 
     def factors(self) -> dict[str, float]:
-        """By way: the memory that the last run measured, over what had been estimated for it."""
+        """By way: the memory that the last run measured, over the estimate."""
         if self._name is None:
             return {}
         try:
             stored = json.loads(self._file("json").read_text(encoding="utf-8"))
             return {str(way): min(max(float(f), _LEAST_FACTOR), _MOST_FACTOR) for way, f in stored.items()}
         except (OSError, ValueError, AttributeError, TypeError):
-            return {}  # not there, or damaged: nothing is known
+            return {}  # missing or damaged
 
     def learn(self, way: str, factor: float) -> None:
         if self._name is None:
@@ -146,4 +146,4 @@ def _store(file: Path, write: Callable[[Path], object]) -> None:
         write(unfinished)
         unfinished.replace(file)
     except OSError:
-        unfinished.unlink(missing_ok=True)  # a cache that cannot be written costs time, nothing else
+        unfinished.unlink(missing_ok=True)  # without a cache the next run only takes longer

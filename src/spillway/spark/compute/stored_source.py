@@ -1,7 +1,7 @@
 """Opens a job's sources as stored relations: files, Delta tables, Spark tables, tables of embedded databases.
 
-A database table is read once, in one statement with a quoted name, and handed to Spark as Arrow. Delta tables
-see `delta_table`. Known limit: PostgreSQL is not a source here yet.
+A database table is read once, in one statement with a quoted name, and handed to Spark as Arrow. For Delta
+tables see `delta_table`. Known limit: PostgreSQL is not a source here yet.
 
 `open_view` opens the relations of a view; `read_relations` filters them and keeps the columns that it needs.
 """
@@ -27,12 +27,12 @@ from spillway.spark.sources import ColumnCheck, columns_of, stored_relation, tex
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 CHECKED = ("parquet", "orc")
-"""Formats whose files say themselves which columns they have."""
+"""Formats whose files list their columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedView:
-    """A view, the sources that it reads, and the specs of those that were given as such."""
+    """A view, the sources that it reads, and the specs of sources that were not given as DataFrames."""
 
     view: ComputeView
     sources: Mapping[str, DataFrame]
@@ -93,7 +93,7 @@ def _delta(spark: SparkSession, path: str, where: str) -> DataFrame:
     except DeltaFeatureError as error:
         raise SourceError(f"{where} Delta table {path} needs {error}; rewrite it without") from None
     except (DeltaError, OSError) as error:
-        raise SourceError(f"{where} {path} is no Delta table that can be read: {_line(error)}") from None
+        raise SourceError(f"{where} {path} is not a readable Delta table: {_line(error)}") from None
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
 
@@ -123,7 +123,7 @@ def _line(error: object) -> str:
 def check_stored_files(
     spark: SparkSession, view: ComputeView, sources: Mapping[str, DataFrame], specs: Mapping[str, SourceSpec]
 ) -> None:
-    """Refuse a file without a column that the view reads: Spark would take it for null without a word."""
+    """Refuse a file that lacks a column of the view: Spark would silently read nulls."""
     checking = ColumnCheck(spark)
     for name, spec in specs.items():
         if spec.format.lower() not in CHECKED:

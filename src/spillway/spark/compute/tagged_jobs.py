@@ -1,4 +1,4 @@
-"""The Spark jobs of one run, known by a tag: watched, cancelled, and their failures told in one line.
+"""The Spark jobs of one run, known by a tag: watched, cancelled, and their failures reported in one line.
 
 Spark cancels the jobs of a tag that run now, not those that start next. So a thread repeats the call until
 the run has ended.

@@ -1,8 +1,8 @@
 """Writes a computed view so that a reader sees all of it or nothing.
 
 Parquet: into a directory beside the target, which gets the target's name when it is complete. Delta: files
-first, then one commit that names them. Nothing of an unfinished run is left. Known limit: only local
-paths; replacing a Parquet directory (`mode = "overwrite"`) leaves a moment in which it is not there.
+first, then one commit that names them. An unfinished run leaves nothing. Known limits: only local paths;
+while a Parquet directory is replaced (`mode = "overwrite"`), it does not exist for a moment.
 """
 
 import os
@@ -27,7 +27,8 @@ from spillway.state.storage import NewDirectories, Storage
 
 PROBE_BYTES = 1 << 16
 QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
-"""What a failed run wrote has to stay away for so long; at most so long is waited for that."""
+"""How long no file of a failed run may reappear before it counts as removed, and the longest wait for
+that."""
 
 
 class ViewWriter:
@@ -74,7 +75,7 @@ class ViewWriter:
             is_delta = (path / "_delta_log").exists()
             if is_delta != (self._format == "delta"):
                 raise SinkError(
-                    f"sink directory {path} holds something else than {self._format}; give another"
+                    f"sink directory {path} holds another format than {self._format}; give another directory"
                 )
         _check_writable(path if self._format == "delta" else path.parent, path)
 
@@ -120,7 +121,7 @@ class ViewWriter:
 
 
 def _check_writable(directory: Path, sink: Path) -> None:
-    """Write a few bytes where the result will go, and remove them and what was created for them."""
+    """Write a few bytes where the result will go; remove them and the directories created for them."""
     created = NewDirectories(Storage(str(directory)))
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -139,7 +140,7 @@ def _check_writable(directory: Path, sink: Path) -> None:
 
 @contextmanager
 def _unfinished(parent: Path, name: str) -> Iterator[Path]:
-    """A name beside the target that readers skip; whatever is there at the end is removed."""
+    """A path beside the target that readers skip; whatever it holds at the end is removed."""
     made = parent / f".{name}.unfinished-{uuid.uuid4().hex[:8]}"
     created = NewDirectories(Storage(str(parent)))
     try:
@@ -156,7 +157,7 @@ def _unfinished(parent: Path, name: str) -> Iterator[Path]:
 
 
 def _remove_for_good(directory: Path) -> None:
-    """Tasks outlive the job that was cancelled, and make the directory again when they write."""
+    """Remove a directory until it stays away: tasks of a cancelled job live on, and create it again."""
     started = quiet_since = time.monotonic()
     while time.monotonic() < min(quiet_since + QUIET_SECONDS, started + PATIENCE_SECONDS):
         if directory.exists():
