@@ -6,14 +6,13 @@ The three executors are `columns`, `statements` and `own_plan`.
 
 from spillway.spark.compute.calibrate import measure_costs
 from spillway.spark.compute.computation import Computation, plan_computation
-from spillway.spark.compute.executor import PlanExecutor, SegmentOutcome, table_bytes_peak
+from spillway.spark.compute.executor import SegmentOutcome, table_bytes_peak
 from spillway.spark.compute.segment_progress import Listener, SegmentEvent
 from spillway.spark.compute.segment_sql import quoted
 
 __all__ = [
     "Computation",
     "Listener",
-    "PlanExecutor",
     "SegmentEvent",
     "SegmentOutcome",
     "measure_costs",
