@@ -3,11 +3,9 @@
 Contract: a mistake is one line that names the file, the key and what to write. Start with `job`.
 """
 
+from spillway.compute import ComputeConfig
 from spillway.job.compute import (
     SPARK_DEFAULTS,
-    SPARK_PLAN,
-    TREE,
-    ComputeConfig,
     ComputeJob,
     check_sink,
     is_compute_job,
@@ -22,8 +20,6 @@ from spillway.job.table import require_known
 
 __all__ = [
     "SPARK_DEFAULTS",
-    "SPARK_PLAN",
-    "TREE",
     "ComputeConfig",
     "ComputeJob",
     "Job",

@@ -6,11 +6,11 @@ both. Everything is checked before anything starts.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spillway.compute.trees import ALGORITHMS, CHOSEN
+from spillway.compute import ComputeConfig
 from spillway.errors import JobError
 from spillway.job.job import TABLES, read_spark, read_view
 from spillway.job.sources import SinkSpec, SourceSpec, read_sink, read_sources
@@ -26,50 +26,7 @@ SPARK_DEFAULTS = {
 """Settings with which a session for computing starts, unless the job file says otherwise."""
 SINKS = ("parquet", "delta", "count")
 MODES = ("error", "overwrite")
-WAYS = AUTO, TREE, SPARK_PLAN = ("auto", "tree", "spark")
 _KEYS = ("way", "tree", "memory", "processors", "sample", "rows", "selectivity")
-
-
-@dataclass(frozen=True, slots=True)
-class ComputeConfig:
-    """The `[compute]` table."""
-
-    way: str = AUTO
-    """`auto`: the best tree where a clear gain is expected, else Spark's own plan; `tree`, `spark`:
-    always."""
-    tree: str = CHOSEN
-    """A tree shape by name, or `chosen`: the best by cost."""
-    memory_bytes: int | None = None
-    """For hash tables; what does not fit is written and read back. None: no limit of the user's."""
-    processors: int | None = None
-    """None: as many as Spark has cores."""
-    sample: float | None = None
-    """The share of rows that statistics look at; None: as many as a small part of the expected time
-    allows."""
-    rows: Mapping[str, float] = field(default_factory=dict)
-    """Given cardinalities, by alias."""
-    selectivity: Mapping[str, float] = field(default_factory=dict)
-    """Given selectivities, by two aliases: "a b"."""
-
-    def __post_init__(self) -> None:
-        if self.tree not in (CHOSEN, *ALGORITHMS):
-            raise JobError(
-                f'[compute] tree = "{self.tree}": must be one of {", ".join((CHOSEN, *ALGORITHMS))}'
-            )
-        if self.way not in WAYS:
-            raise JobError(f'[compute] way = "{self.way}": must be one of {", ".join(WAYS)}')
-        if self.way == SPARK_PLAN and (self.memory_bytes is not None or self.tree != CHOSEN):
-            raise JobError('[compute] way = "spark" is Spark\'s own plan: it takes no tree and no memory')
-        if self.processors is not None and self.processors < 1:
-            raise JobError(f"[compute] processors = {self.processors}: must be at least 1")
-        if self.sample is not None and not 0 < self.sample <= 1:
-            raise JobError(f"[compute] sample = {self.sample}: must be above 0 and at most 1")
-        for name, value in (*self.rows.items(), *self.selectivity.items()):
-            if value < 0:
-                raise JobError(f"[compute] {name} = {value}: must not be negative")
-        for name, value in self.selectivity.items():
-            if value > 1:
-                raise JobError(f"[compute.selectivity] {name} = {value}: must be at most 1")
 
 
 @dataclass(frozen=True, slots=True)
