@@ -21,11 +21,11 @@ from spillway.lab.bench.maintain_data import restart_with
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.sources.postgres.server import PostgresServer
-from spillway.maintain.sources.server import Cut, Relation, Server
+from spillway.maintain.sources.server import Cut, Server, SourceTable
 from spillway.maintain.sources.sqlite import SqliteServer
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import Choose, ViewManager
@@ -174,20 +174,20 @@ class Interfering:
         self.at_cut: dict[str, list[Row]] = {}
         self.calm = False
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         cut = self.inner.load(relations, at)
         if at is None:
             self._remember()
         self.disturb()
         return cut
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         cut = self.inner.changes(relations, since)
         self._remember()
         self.disturb()
         return cut
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         self.disturb()
         return self.inner.ask(relation, key_sets, vector)
 
@@ -315,7 +315,7 @@ class World:
         self.chance = chance
         opened = [open_server(kind, cooperative) for kind in kinds]
         self.tables = [f"t{node}" for node in range(inputs)]
-        self.homes = [Home(f"s{node % len(kinds)}", self.tables[node]) for node in range(inputs)]
+        self.homes = [TableLocation(f"s{node % len(kinds)}", self.tables[node]) for node in range(inputs)]
         for home in self.homes:
             opened[int(home.server[1:])][1].create(home.table)
         self.servers: dict[str, Interfering] = {

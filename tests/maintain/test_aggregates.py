@@ -12,7 +12,7 @@ import pytest
 
 from spillway.errors import ViewError
 from spillway.maintain.definition import define_view
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -84,7 +84,7 @@ def test_rounds(name: str, tmp_path: Path) -> None:
 
     def opened() -> tuple[ViewStore, ViewManager]:
         store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, outputs, definition.aggregation)
-        homes = [Home("base", "l"), Home("base", "r")]
+        homes = [TableLocation("base", "l"), TableLocation("base", "r")]
         choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
         return store, ViewManager(definition, homes, {"base": server}, store, choose)
 
@@ -121,7 +121,7 @@ def test_verify_finds_a_wrong_group(tmp_path: Path) -> None:
     path = tmp_path / "view.duckdb"
     for expected in (0, 1):
         store = ViewStore(path, definition.fingerprint, outputs, definition.aggregation)
-        homes = [Home("base", "l"), Home("base", "r")]
+        homes = [TableLocation("base", "l"), TableLocation("base", "r")]
         manager = ViewManager(definition, homes, {"base": server}, store, lambda _: None)
         assert manager.verify() == expected
         manager.close()

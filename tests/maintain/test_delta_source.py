@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from spillway.errors import SourceError
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -69,7 +69,7 @@ def test_every_strategy_over_versions(tmp_path: Path) -> None:
     chosen = ["batch"]
     manager = ViewManager(
         definition,
-        [Home("lake", name) for name in TABLES],
+        [TableLocation("lake", name) for name in TABLES],
         {"lake": server},
         store,
         lambda sizes: plan_round(chosen[0], definition.graph, sizes),

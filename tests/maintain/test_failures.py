@@ -19,7 +19,7 @@ from spillway.errors import SourceError
 from spillway.job.maintain import read_maintain_job
 from spillway.maintain.definition import define_view
 from spillway.maintain.maintenance import Maintenance
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -90,7 +90,7 @@ class Chain:
 
     def __init__(self, dsns: list[str], store: Path, patience_seconds: float = 30.0) -> None:
         self.dsns = dsns
-        self.homes = [Home(f"s{node % 2}", f"q{node}") for node in range(4)]
+        self.homes = [TableLocation(f"s{node % 2}", f"q{node}") for node in range(4)]
         for node, home in enumerate(self.homes):
             with psycopg.connect(self.dsn(home)) as connection:
                 connection.execute(f"CREATE TABLE q{node} (a int, b bigint, t timestamptz DEFAULT now())")
@@ -112,7 +112,7 @@ class Chain:
             lambda sizes: plan_round(self.strategy, self.definition.graph, sizes),
         )
 
-    def dsn(self, home: Home) -> str:
+    def dsn(self, home: TableLocation) -> str:
         return self.dsns[int(home.server[1:])]
 
     def write_until(self, stop: threading.Event, seed: int) -> None:

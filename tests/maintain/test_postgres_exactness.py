@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 from spillway.maintain.definition import define_view
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.postgres.server import PostgresServer
-from spillway.maintain.sources.server import Relation
+from spillway.maintain.sources.server import SourceTable
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import ViewManager
@@ -35,7 +35,7 @@ def dsn(postgres_dsn: Any, request: pytest.FixtureRequest) -> Iterator[str]:
     yield home.replace("/postgres?", f"/{name}?")
 
 
-PAIR = Relation("pair", (Column("a", "bigint"), Column("b", "bigint")))
+PAIR = SourceTable("pair", (Column("a", "bigint"), Column("b", "bigint")))
 ONE_TO_NINE = KeySet((0,), pa.table({"c0": pa.array(range(1, 10), pa.int64())}))
 
 
@@ -101,7 +101,7 @@ def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
     store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
     manager = ViewManager(
         definition,
-        [Home("one", "l"), Home("one", "r")],
+        [TableLocation("one", "l"), TableLocation("one", "r")],
         {"one": server},
         store,
         lambda sizes: plan_round("conditional", definition.graph, sizes),
@@ -163,7 +163,7 @@ def test_every_type_of_key_finds_its_rows(dsn: str, tmp_path: Path, kind: str, w
     store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
     manager = ViewManager(
         definition,
-        [Home("one", "l"), Home("one", "r")],
+        [TableLocation("one", "l"), TableLocation("one", "r")],
         {"one": server},
         store,
         lambda sizes: plan_round("batch", definition.graph, sizes),

@@ -13,11 +13,11 @@ import pytest
 
 from spillway.errors import IncarnationError, SourceError
 from spillway.maintain.sources.postgres.server import PostgresServer
-from spillway.maintain.sources.server import Relation
+from spillway.maintain.sources.server import SourceTable
 from spillway.maintain.unify import KeySet
 from spillway.model.schema import Column
 
-TABLE = Relation("Odd Name", (Column("c", "string"), Column("a", "bigint"), Column("b", "double")))
+TABLE = SourceTable("Odd Name", (Column("c", "string"), Column("a", "bigint"), Column("b", "double")))
 SLOTS = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
 
 

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Executor
 from spillway.maintain.recompute import compare, recompute
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -134,7 +134,7 @@ def test_a_view_that_was_loaded_so_is_maintained(spark: "SparkSession", tmp_path
     store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     manager = ViewManager(
         definition,
-        [Home("lake", name) for name in "abc"],
+        [TableLocation("lake", name) for name in "abc"],
         {"lake": server},
         store,
         lambda sizes: plan_round("conditional", definition.graph, sizes),

@@ -17,7 +17,7 @@ from spillway.errors import IncarnationError
 from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.table_files import TableFiles
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -93,7 +93,7 @@ def test_rounds_by_spark_jobs_while_others_write(spark: "SparkSession", lake: Pa
     chosen = ["batch"]
     manager = ViewManager(
         definition,
-        [Home("lake", name) for name in TABLES],
+        [TableLocation("lake", name) for name in TABLES],
         {"lake": server},
         store,
         lambda sizes: plan_round(chosen[0], definition.graph, sizes),
@@ -137,7 +137,7 @@ def test_a_recreated_table_ends_a_round_of_spark_jobs(
     server = SparkServer(spark, lake)
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
     store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
-    homes = [Home("lake", name) for name in TABLES]
+    homes = [TableLocation("lake", name) for name in TABLES]
     choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
     manager = ViewManager(definition, homes, {"lake": server}, store, choose)
     manager.open()

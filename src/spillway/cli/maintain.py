@@ -171,11 +171,11 @@ def _verify(maintenance: Maintenance, json: bool) -> None:
 
 
 def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: bool) -> None:
-    homes = [job.sources[one.source] for one in maintenance.definition.inputs]
+    locations = [job.sources[one.source] for one in maintenance.definition.inputs]
     document: dict[str, Any] = explain_dict(
         maintenance.definition,
-        homes,
-        [updates] * len(homes),
+        locations,
+        [updates] * len(locations),
         None if job.strategy == AUTO else job.strategy,
         maintenance.cost_model() if maintenance.loaded else None,
     )

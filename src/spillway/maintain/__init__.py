@@ -9,7 +9,6 @@ from spillway.maintain.algebra import AlgebraBySize, canonical, consolidate, neg
 from spillway.maintain.calibration import calibrate
 from spillway.maintain.choice import choose_by_name
 from spillway.maintain.continuous import lag_metrics, run_rounds
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition, define_view, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.execute import Answer
@@ -17,8 +16,9 @@ from spillway.maintain.explain import explain_dict, explain_text
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.maintenance import Maintenance
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
-from spillway.maintain.regression import CostFunction, Sample, fit
-from spillway.maintain.settings import AUTO, KINDS, SPARK, Home, MaintainJob, ServerSpec
+from spillway.maintain.query_cost import QueryCost
+from spillway.maintain.regression import CostFunction, CostSample, fit
+from spillway.maintain.settings import AUTO, KINDS, SPARK, MaintainJob, ServerSpec, TableLocation
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import RoundReport, ViewManager
 from spillway.maintain.view_store import ViewStore
@@ -32,16 +32,16 @@ __all__ = [
     "AlgebraBySize",
     "Answer",
     "CostFunction",
-    "CostModel",
+    "CostSample",
     "Edge",
-    "Home",
     "KeySet",
     "MaintainJob",
     "Maintenance",
     "MaintenancePlan",
+    "QueryCost",
     "RoundReport",
-    "Sample",
     "ServerSpec",
+    "TableLocation",
     "ViewDefinition",
     "ViewGraph",
     "ViewManager",

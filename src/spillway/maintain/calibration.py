@@ -10,10 +10,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from spillway.maintain.cost_model import CostModel, Direction
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import row_schema
-from spillway.maintain.regression import CostFunction, Sample, fit
+from spillway.maintain.query_cost import Direction, QueryCost
+from spillway.maintain.regression import CostFunction, CostSample, fit
 from spillway.maintain.unify import KeySet
 
 SIZES = (10, 50, 250, 1000, 4000)
@@ -34,7 +34,7 @@ class Sampled(Protocol):
         """Rows received and seconds."""
 
 
-def calibrate(definition: ViewDefinition, manager: Sampled) -> CostModel:
+def calibrate(definition: ViewDefinition, manager: Sampled) -> QueryCost:
     """The cost model of a view, from samples of now."""
     samples = manager.samples()
     costs: dict[Direction, CostFunction] = {}
@@ -49,7 +49,7 @@ def calibrate(definition: ViewDefinition, manager: Sampled) -> CostModel:
             target = row_schema(definition.inputs[node].columns)
             keys = keys.cast(pa.schema([target.field(name) for name in keys.column_names]), safe=False)
             costs[number, node], fanouts[number, node] = _learn(manager, node, theirs, keys)
-    return CostModel(
+    return QueryCost(
         cardinalities=manager.cardinalities(),
         attributes=tuple(len(one.columns) for one in definition.inputs),
         costs=costs,
@@ -64,7 +64,7 @@ def _learn(
     order = sorted(set(theirs))
     names = [f"c{place}" for place in order]
     keys = keys.select(names).drop_null()
-    total, observed, matched = keys.num_rows, list[Sample](), (0, 0)
+    total, observed, matched = keys.num_rows, list[CostSample](), (0, 0)
     sizes = sorted({min(size, total) for size in SIZES if total})
     for size in sizes:
         asked = keys.slice(0, size).group_by(names).aggregate([])
@@ -74,7 +74,7 @@ def _learn(
         received, seconds = manager.timed_query(node, one)
         if seconds < _FAST_SECONDS:
             seconds = min(seconds, manager.timed_query(node, one)[1])
-        observed.append(Sample(asked.num_rows, 1, seconds))
+        observed.append(CostSample(asked.num_rows, 1, seconds))
         matched = (matched[0] + received, matched[1] + asked.num_rows)
     if not observed:
         return CostFunction((0.001, *(0.0,) * 6)), 1.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import ViewGraph
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
+from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.search import best_grouping, controlled_instance
 from spillway.maintain.strategies import adjacent_plan, extended_batch_plan, greedy_plan, plan_round
 from spillway.maintain.view_manager import Choose, RoundReport
@@ -22,7 +22,7 @@ class Candidate:
     seconds: float
 
 
-def candidates(model: CostModel, graph: ViewGraph, sizes: Sequence[int]) -> list[Candidate]:
+def candidates(model: QueryCost, graph: ViewGraph, sizes: Sequence[int]) -> list[Candidate]:
     """The best plan of each kind, cheapest first; sources hold the rows of the round by now.
 
     A plan with Cartesian products is no candidate while the size of a table in them is not known: one that
@@ -56,7 +56,7 @@ class CostChoice:
     factor of two), until the estimates have moved.
     """
 
-    def __init__(self, model: CostModel, graph: ViewGraph) -> None:
+    def __init__(self, model: QueryCost, graph: ViewGraph) -> None:
         self.model = model
         self._graph = graph
         self._kept: dict[tuple[int, ...], MaintenancePlan | None] = {}

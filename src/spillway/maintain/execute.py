@@ -19,7 +19,7 @@ from spillway.maintain.algebra import Algebra, ArrowAlgebra, distinct, equal, ne
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.evaluation import evaluating
-from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
+from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Part, Take
 from spillway.maintain.slots import Slots
 from spillway.maintain.unify import KeySet, keys, signature, unify
 
@@ -87,7 +87,7 @@ class Executor:
         """The signed delta of the view; `deltas` are the round's own, as `filtered` gives them."""
         slots = Slots(plan, deltas)
         for step in plan.steps:
-            if isinstance(step, Query):
+            if isinstance(step, MaintenanceQuery):
                 self._query(plan, step, slots, deltas[step.input], ask, metrics)
             elif isinstance(step, Take):
                 slots[step.write] = slots[step.read].slice(step.row, 1)
@@ -117,7 +117,7 @@ class Executor:
     def _query(
         self,
         plan: MaintenancePlan,
-        query: Query,
+        query: MaintenanceQuery,
         slots: Slots,
         own: pa.Table,
         ask: Ask,

@@ -11,8 +11,8 @@ from spillway.errors import JobError
 from spillway.maintain.algebra import Algebra
 from spillway.maintain.calibration import calibrate
 from spillway.maintain.choice import CostChoice, choose_by_name
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition, define_view
+from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.settings import AUTO, SPARK, MaintainJob, ServerSpec
 from spillway.maintain.sources import DeltaServer, DuckDbServer, Server, SqliteServer
 from spillway.maintain.view_manager import Choose, Load, RoundReport, ViewManager
@@ -48,14 +48,14 @@ class Maintenance:
 
     def __enter__(self) -> Maintenance:
         with ExitStack() as stack:
-            used = {home.server for home in self._job.sources.values()}
+            used = {location.server for location in self._job.sources.values()}
             for name, spec in self._job.servers.items():
                 if name in used:
                     self.servers[name] = self._open(name, spec)
                     stack.callback(self.servers[name].close)
             catalog = {
-                name: self.servers[home.server].columns(home.table)
-                for name, home in self._job.sources.items()
+                name: self.servers[location.server].columns(location.table)
+                for name, location in self._job.sources.items()
             }
             self.definition = define_view(self._job.view, catalog)
             if self._how == "plan" and not ViewStore.holds(self._job.store, self.definition.fingerprint):
@@ -71,10 +71,10 @@ class Maintenance:
                 reload=self._how == "replace",
             )
             stack.callback(self.store.close)
-            homes = [self._job.sources[one.source] for one in self.definition.inputs]
+            locations = [self._job.sources[one.source] for one in self.definition.inputs]
             self.manager = ViewManager(
                 self.definition,
-                homes,
+                locations,
                 self.servers,
                 self.store,
                 choose_by_name("batch", self.definition.graph),
@@ -109,13 +109,13 @@ class Maintenance:
             self._choice.observe(report)
         return report
 
-    def cost_model(self) -> CostModel:
+    def cost_model(self) -> QueryCost:
         """The learned costs: of this run, from the store, or from sample queries."""
         if self._choice is not None:
             return self._choice.model
         stored = self.store.note("cost model")
         if stored is not None:
-            return CostModel.of_document(json.loads(stored))
+            return QueryCost.of_document(json.loads(stored))
         model = calibrate(self.definition, self.manager)
         self.store.save_note("cost model", json.dumps(model.document()))
         return model

@@ -21,7 +21,7 @@ _NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CostSample:
     """One observed query."""
 
     rows: float
@@ -44,7 +44,7 @@ class CostFunction:
         return " + ".join(parts).replace("*1", "", 1) if parts else "0"
 
 
-def fit(samples: Sequence[Sample]) -> CostFunction:
+def fit(samples: Sequence[CostSample]) -> CostFunction:
     """The cost function that explains `samples` best with few terms."""
     rows = np.array([sample.rows for sample in samples], dtype=np.float64)
     attributes = np.array([sample.attributes for sample in samples], dtype=np.float64)

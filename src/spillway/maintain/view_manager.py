@@ -27,8 +27,8 @@ from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
 from spillway.maintain.recompute import compare, recompute
-from spillway.maintain.settings import Home
-from spillway.maintain.sources import Cut, Relation, Server, restored
+from spillway.maintain.settings import TableLocation
+from spillway.maintain.sources import Cut, Server, SourceTable, restored
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_store import StoredState, ViewStore
 
@@ -77,12 +77,12 @@ class Loaded:
 
 
 class ViewManager:
-    """Maintains one view; `homes` are the places of its inputs, in their order."""
+    """Maintains one view; `locations` are the places of its inputs, in their order."""
 
     def __init__(
         self,
         definition: ViewDefinition,
-        homes: Sequence[Home],
+        locations: Sequence[TableLocation],
         servers: Mapping[str, Server],
         store: ViewStore,
         choose: Choose,
@@ -91,7 +91,7 @@ class ViewManager:
         load: Load | None = None,
     ) -> None:
         self._definition = definition
-        self._homes = tuple(homes)
+        self._locations = tuple(locations)
         self._servers = servers
         self._store = store
         self.choose = choose
@@ -102,7 +102,8 @@ class ViewManager:
         self._loaded: Loaded | None = None
         self._opened = False
         self._relations = tuple(
-            Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
+            SourceTable(location.table, one.columns)
+            for location, one in zip(locations, definition.inputs, strict=True)
         )
 
     def open(self) -> StoredState:
@@ -223,9 +224,11 @@ class ViewManager:
 
     def timed_query(self, node: int, keys: KeySet) -> tuple[int, float]:
         """A sample query: rows received, and seconds."""
-        home, state = self._homes[node], self.open()
+        location, state = self._locations[node], self.open()
         began = self._clock()
-        answer = self._servers[home.server].ask(self._relations[node], [keys], state.vectors[home.server])
+        answer = self._servers[location.server].ask(
+            self._relations[node], [keys], state.vectors[location.server]
+        )
         return answer.rows[0].num_rows, self._clock() - began
 
     def close(self) -> None:
@@ -274,9 +277,11 @@ class ViewManager:
         self, vectors: Mapping[str, str], report: RoundReport
     ) -> Callable[[int, Sequence[KeySet]], Answer]:
         def ask(node: int, key_sets: Sequence[KeySet]) -> Answer:
-            home = self._homes[node]
+            location = self._locations[node]
             began = self._clock()
-            answer = self._servers[home.server].ask(self._relations[node], key_sets, vectors[home.server])
+            answer = self._servers[location.server].ask(
+                self._relations[node], key_sets, vectors[location.server]
+            )
             seconds = self._clock() - began
             report.query_seconds += seconds
             keys = sum(one.keys.num_rows for one in key_sets)
@@ -327,19 +332,19 @@ class ViewManager:
         deltas: dict[int, pa.Table] = {}
         for name, nodes in self._by_server().items():
             deltas.update(zip(nodes, map(canonical_rows, cuts[name].deltas), strict=True))
-        return [deltas[node] for node in range(len(self._homes))]
+        return [deltas[node] for node in range(len(self._locations))]
 
     def _reader(self, server: str) -> str:
         """The name under which a server keeps changes: two servers of a job may be the same database."""
         return f"{self._store.reader}/{server}"
 
     def _tables(self, nodes: Sequence[int]) -> list[str]:
-        return sorted({self._homes[node].table for node in nodes})
+        return sorted({self._locations[node].table for node in nodes})
 
     def _by_server(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for node, home in enumerate(self._homes):
-            found.setdefault(home.server, []).append(node)
+        for node, location in enumerate(self._locations):
+            found.setdefault(location.server, []).append(node)
         return found
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from spillway.job.maintain import read_maintain_job
 from spillway.maintain.choice import CostChoice, candidates
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.maintenance import Maintenance
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
+from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.regression import CostFunction
 from spillway.maintain.strategies.greedy import greedy_plan
 from spillway.maintain.view_manager import RoundReport
@@ -74,14 +74,14 @@ def test_a_view_loaded_over_empty_tables_makes_no_products(
         assert maintenance.manager.verify() == 0
 
 
-def chain(cardinalities: Sequence[int]) -> tuple[ViewGraph, CostModel]:
+def chain(cardinalities: Sequence[int]) -> tuple[ViewGraph, QueryCost]:
     size = len(cardinalities)
     graph = ViewGraph(
         tuple(f"r{n}" for n in range(size)), tuple(Edge(n, n + 1, (("y", "x"),)) for n in range(size - 1))
     )
     directions = [(number, end) for number in range(size - 1) for end in (number, number + 1)]
     flat = CostFunction((0.001, 0.0, 0.0, 0, 0, 0, 0))
-    return graph, CostModel(
+    return graph, QueryCost(
         tuple(cardinalities), (2,) * size, dict.fromkeys(directions, flat), dict.fromkeys(directions, 1.0)
     )
 

@@ -27,7 +27,15 @@ from spillway.lab.bench.maintain_data import (
     postgres_servers,
     update_relation,
 )
-from spillway.maintain import AUTO, Home, MaintainJob, Maintenance, RoundReport, ServerSpec, choose_by_name
+from spillway.maintain import (
+    AUTO,
+    MaintainJob,
+    Maintenance,
+    RoundReport,
+    ServerSpec,
+    TableLocation,
+    choose_by_name,
+)
 from spillway.model import View
 
 SEQUENTIAL = "sequential"
@@ -62,7 +70,9 @@ def bench_maintain(
         job = MaintainJob(
             view=View.sql(chain_view(tables)),
             servers={f"s{number}": ServerSpec("postgresql", dsn) for number, dsn in enumerate(dsns)},
-            sources={table: Home(f"s{number % servers}", table) for number, table in enumerate(tables)},
+            sources={
+                table: TableLocation(f"s{number % servers}", table) for number, table in enumerate(tables)
+            },
             store=Path(scratch) / "view.duckdb",
         )
         chance = random.Random(0)  # noqa: S311 - data of a benchmark

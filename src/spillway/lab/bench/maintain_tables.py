@@ -20,11 +20,11 @@ from spillway.lab.bench.maintain_data import chain_view, joining_rows
 from spillway.maintain import (
     AUTO,
     SPARK,
-    Home,
     MaintainJob,
     Maintenance,
     RoundReport,
     ServerSpec,
+    TableLocation,
     choose_by_name,
 )
 from spillway.model import View
@@ -58,7 +58,7 @@ def bench_tables(
         job = MaintainJob(
             view=View.sql(chain_view(tables)),
             servers={"lake": ServerSpec(SPARK, str(lake))},
-            sources={table: Home("lake", table) for table in tables},
+            sources={table: TableLocation("lake", table) for table in tables},
             store=Path(scratch) / "view.duckdb",
         )
 

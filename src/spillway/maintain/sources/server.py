@@ -31,7 +31,7 @@ FEEDS = (LOGICAL, TRIGGERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class SourceTable:
     """A table of a server, and the columns that a view reads of it, in the order of `c0`, `c1`, ..."""
 
     table: str
@@ -74,13 +74,13 @@ class Server(Protocol):
         `tables` are still kept.
         """
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         """All rows: as they are now, or as they were at the vector `at`."""
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         """The changes that have committed and that `since` does not contain."""
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         """Answer a maintenance query; `later` are the changes it saw beyond `vector`."""
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:

@@ -22,8 +22,8 @@ from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
 from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
-from spillway.maintain.sources.position import Position, new_mark, recreated, restored
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.position import SourcePosition, new_mark, recreated, restored
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture, quoted
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
@@ -74,7 +74,7 @@ class SqliteServer:
                 return []
             return sorted({store for table in tables for store in self._readers.stores(table.lower())})
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         deltas = []
         with self._transaction():
             position = self._position(relations) if at is None else self._checked(relations, at)
@@ -88,7 +88,7 @@ class SqliteServer:
                     deltas.append(self._fetch(f"{sql} UNION ALL {later}", relation))
         return Cut(position.text, tuple(deltas))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         self._reconnect()
         with self._transaction():
             known = self._checked(relations, since)
@@ -98,22 +98,22 @@ class SqliteServer:
                 return Cut(since, deltas)
             return Cut(position.text, deltas, self._age_seconds(relations, known))
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
             rows = tuple(self._match(relation, one) for one in key_sets)
-            return Answer(rows, self._fetch(self._later_sql(relation, Position.read(vector)), relation))
+            return Answer(rows, self._fetch(self._later_sql(relation, SourcePosition.read(vector)), relation))
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
             self._check(tables, position)
-            mark = None if before is None else Position.read(before).mark
+            mark = None if before is None else SourcePosition.read(before).mark
             if mark is not None and not self._readers.stands_at(reader, mark):
                 raise restored(f"SQLite file {self._path}")
             self._readers.announce(reader, mark, position.mark)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
             self._check(tables, position)
             self._readers.confirm(reader, position.mark, position.at)
@@ -154,28 +154,28 @@ class SqliteServer:
     def _capture(self, table: str) -> SqliteCapture:
         return SqliteCapture(self._connection, table)
 
-    def _checked(self, relations: Sequence[Relation], vector: str) -> Position:
+    def _checked(self, relations: Sequence[SourceTable], vector: str) -> SourcePosition:
         """The position of a vector, which must be that of the stored view; in a transaction."""
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         self._check(sorted({relation.table for relation in relations}), position)
         if not self._known() or not self._readers.stands_at(self._reader, position.mark):
             raise restored(f"SQLite file {self._path}")
         return position
 
-    def _check(self, tables: Sequence[str], position: Position) -> None:
+    def _check(self, tables: Sequence[str], position: SourcePosition) -> None:
         for table in tables:
             incarnation = self._capture(table).incarnation()
             if incarnation is None or incarnation != position.of.get(table.lower()):
                 raise recreated(f"SQLite table {table} in {self._path}")
 
-    def _position(self, relations: Sequence[Relation]) -> Position:
+    def _position(self, relations: Sequence[SourceTable]) -> SourcePosition:
         """Now: the last number of every table."""
         captures = {table.lower(): self._capture(table) for table in {one.table for one in relations}}
         at = {name: capture.last() for name, capture in captures.items()}
         of = {name: capture.incarnation() or "" for name, capture in captures.items()}
-        return Position(at, of, new_mark())
+        return SourcePosition(at, of, new_mark())
 
-    def _age_seconds(self, relations: Sequence[Relation], since: Position) -> float | None:
+    def _age_seconds(self, relations: Sequence[SourceTable], since: SourcePosition) -> float | None:
         oldest = [
             self._connection.execute(
                 f"SELECT {NOW} - min(spillway_at) FROM {self._capture(table).changes} "
@@ -186,14 +186,14 @@ class SqliteServer:
         ]
         return max((age for age in oldest if age is not None), default=None)
 
-    def _later_sql(self, relation: Relation, position: Position, *, sign: int = 1) -> str:
+    def _later_sql(self, relation: SourceTable, position: SourcePosition, *, sign: int = 1) -> str:
         names = ", ".join(quoted(column.name) for column in relation.columns)
         return (
             f"SELECT {names}, {sign} * spillway_weight FROM {self._capture(relation.table).changes} "
             f"WHERE spillway_number > {int(position.at[relation.table.lower()])}"
         )
 
-    def _match(self, relation: Relation, key_set: KeySet) -> pa.Table:
+    def _match(self, relation: SourceTable, key_set: KeySet) -> pa.Table:
         names = ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
         table = quoted(relation.table)
         if not key_set.columns:
@@ -221,7 +221,7 @@ class SqliteServer:
             self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts).drop_columns([WEIGHT])
 
-    def _fetch(self, sql: str, relation: Relation, parameters: Sequence[object] = ()) -> pa.Table:
+    def _fetch(self, sql: str, relation: SourceTable, parameters: Sequence[object] = ()) -> pa.Table:
         """Rows with a weight; SQLite hands out Python rows, which are turned into columns as a whole."""
         rows = self._connection.execute(sql, parameters).fetchall()
         schema = delta_schema(relation.columns)
@@ -233,7 +233,7 @@ class SqliteServer:
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def _without(
-        self, rows: list[tuple[Any, ...]], relation: Relation, wrong: Sequence[set[type]]
+        self, rows: list[tuple[Any, ...]], relation: SourceTable, wrong: Sequence[set[type]]
     ) -> list[tuple[Any, ...]]:
         """Leave out rows with values of a wrong type that came and went again; refuse one that is there."""
         good, bad = list[tuple[Any, ...]](), Counter[tuple[Any, ...]]()

@@ -29,7 +29,7 @@ from spillway.maintain.sources.postgres.select import all_rows
 from spillway.maintain.sources.postgres.session import Connection, PostgresSession, copied
 from spillway.maintain.sources.postgres.slot import Slot, gone_table
 from spillway.maintain.sources.postgres.snapshot import Snapshot
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.unify import KeySet
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
@@ -53,7 +53,7 @@ class _Later:
     unseen: NDArray[np.bool_]
     """Transactions that the later vector does not contain either."""
 
-    def of(self, relation: Relation) -> pa.Table:
+    def of(self, relation: SourceTable) -> pa.Table:
         deltas = [
             self.decoded.changed(Table.parts(relation.table), relation.columns, self.kept),
             negated(self.decoded.inserted(gone_table(relation.table), relation.columns, self.kept)),
@@ -73,7 +73,7 @@ class SlotFeed:
     def install(self) -> None:
         self._slot.create()
 
-    def load(self, relations: Sequence[Relation], at: str | None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None) -> Cut:
         def loaded(connection: Connection) -> tuple[list[pa.Table], _Moment]:
             rows = [copied(connection, one, [all_rows(one)])[0] for one in relations]
             return rows, _moment(connection)
@@ -89,7 +89,7 @@ class SlotFeed:
                 ]
         return Cut(moment.snapshot, tuple(rows))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         moment = self._session.repeatable(_moment)
         later = self._since(since, moment)
         if later is None:
@@ -104,7 +104,7 @@ class SlotFeed:
         age = moment.now_seconds - (_EPOCH + int(times.min()) / 1e6) if len(times) else None
         return Cut(moment.snapshot, tuple(later.of(one) for one in relations), age)
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         def answered(connection: Connection) -> tuple[list[pa.Table], _Moment]:
             return self._session.answer(connection, relation, key_sets, []), _moment(connection)
 

@@ -19,7 +19,7 @@ from spillway.maintain.execute import Answer
 from spillway.maintain.sources.postgres.capture import Table, change_table, incarnation, install_table
 from spillway.maintain.sources.postgres.select import all_rows, changes_since, oldest_change
 from spillway.maintain.sources.postgres.session import Connection, PostgresSession, copied
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.unify import KeySet
 
 
@@ -40,7 +40,7 @@ class TriggerFeed:
     def incarnations(self, connection: Connection) -> dict[str, str]:
         return {Table.name_of(table): incarnation(connection, table) for table in self._tables}
 
-    def load(self, relations: Sequence[Relation], at: str | None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None) -> Cut:
         def loaded(connection: Connection) -> Cut:
             vector = _durable_snapshot(connection)
             deltas = []
@@ -51,7 +51,7 @@ class TriggerFeed:
 
         return self._session.repeatable(loaded, relations)
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         def read(connection: Connection) -> Cut:
             vector = _durable_snapshot(connection)
             deltas = [copied(connection, one, [changes_since(one, since)])[0] for one in relations]
@@ -61,7 +61,7 @@ class TriggerFeed:
 
         return self._session.repeatable(read)
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         def answered(connection: Connection) -> Answer:
             later = changes_since(relation, vector)
             *rows, changes = self._session.answer(connection, relation, key_sets, [later])
@@ -89,7 +89,7 @@ class TriggerFeed:
         self._session.transaction(confirmed)
 
 
-def _age_seconds(connection: Connection, relations: Sequence[Relation], since: str) -> float | None:
+def _age_seconds(connection: Connection, relations: Sequence[SourceTable], since: str) -> float | None:
     """How long ago the oldest change of some relations that `since` does not contain was made."""
     row = connection.execute(oldest_change(relations, since)).fetchone()
     return None if row is None or row[0] is None else float(row[0])
