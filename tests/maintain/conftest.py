@@ -18,7 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 
 from spillway.lab.bench.maintain_data import restart_with
-from spillway.maintain.definition import ViewDefinition, define_view
+from spillway.maintain.choice import PlanChooser
+from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
 from spillway.maintain.settings import TableLocation
@@ -28,7 +29,7 @@ from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.sources.server import Cut, Server, SourceTable
 from spillway.maintain.sources.sqlite import SqliteServer
 from spillway.maintain.unify import KeySet
-from spillway.maintain.view_manager import Choose, ViewManager
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
 from spillway.model.view import View
 
@@ -306,7 +307,7 @@ class World:
         kinds: Sequence[str],
         edges: Sequence[tuple[int, int, str]],
         inputs: int,
-        choose: Callable[[ViewDefinition], Choose],
+        chooser: PlanChooser,
         chance: random.Random,
         store: Path,
         cooperative: bool = True,
@@ -332,7 +333,7 @@ class World:
         text = f"SELECT {items} FROM {', '.join(self.tables)} WHERE {on}{where}"
         catalog = {h.table: self.servers[h.server].columns(h.table) for h in self.homes}
         self.definition = define_view(View.sql(text), catalog)
-        self.choose, self.store_path = choose, store
+        self.chooser, self.store_path = chooser, store
         self.store: ViewStore | None = None
         self.manager: ViewManager | None = None
 
@@ -340,9 +341,7 @@ class World:
         """A manager over the stored view; also after `stop`."""
         names = [item.name for item in self.definition.outputs]
         self.store = ViewStore(self.store_path, self.definition.fingerprint, names)
-        self.manager = ViewManager(
-            self.definition, self.homes, self.servers, self.store, self.choose(self.definition)
-        )
+        self.manager = ViewManager(self.definition, self.homes, self.servers, self.store, self.chooser)
         return self.manager
 
     def stop(self) -> None:

@@ -11,10 +11,11 @@ import duckdb
 import pytest
 
 from spillway.errors import ViewError
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.definition import define_view
+from spillway.maintain.plan import RECOMPUTE
 from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.duckdb import DuckDbServer
-from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
 from spillway.model.view import View
@@ -85,8 +86,7 @@ def test_rounds(name: str, tmp_path: Path) -> None:
     def opened() -> tuple[ViewStore, ViewManager]:
         store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, outputs, definition.aggregation)
         homes = [TableLocation("base", "l"), TableLocation("base", "r")]
-        choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
-        return store, ViewManager(definition, homes, {"base": server}, store, choose)
+        return store, ViewManager(definition, homes, {"base": server}, store, choose_by_name("batch"))
 
     store, manager = opened()
     manager.open()
@@ -122,7 +122,7 @@ def test_verify_finds_a_wrong_group(tmp_path: Path) -> None:
     for expected in (0, 1):
         store = ViewStore(path, definition.fingerprint, outputs, definition.aggregation)
         homes = [TableLocation("base", "l"), TableLocation("base", "r")]
-        manager = ViewManager(definition, homes, {"base": server}, store, lambda _: None)
+        manager = ViewManager(definition, homes, {"base": server}, store, choose_by_name(RECOMPUTE))
         assert manager.verify() == expected
         manager.close()
         store.close()

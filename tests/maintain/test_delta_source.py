@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spillway.errors import SourceError
+from spillway.maintain.choice import FixedChoice
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.settings import TableLocation
@@ -72,7 +73,7 @@ def test_every_strategy_over_versions(tmp_path: Path) -> None:
         [TableLocation("lake", name) for name in TABLES],
         {"lake": server},
         store,
-        lambda sizes: plan_round(chosen[0], definition.graph, sizes),
+        FixedChoice(lambda graph, sizes: plan_round(chosen[0], graph, sizes)),
     )
     manager.open()
     for strategy in STRATEGIES:

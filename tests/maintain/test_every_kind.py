@@ -1,27 +1,18 @@
 """Every strategy over every kind of source: chains, stars and cycles of 2 to 8 inputs, while others write."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from spillway.maintain.definition import ViewDefinition
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.plan import RECOMPUTE
-from spillway.maintain.strategies.registry import STRATEGIES, plan_round
-from spillway.maintain.view_manager import Choose
+from spillway.maintain.strategies.registry import STRATEGIES
 
 KINDS = ("postgresql", "sqlite", "duckdb", "delta", "postgresql log", "mixed")
 SHAPES = ("chain", "star", "cyclic")
 LARGEST = {"greedy": 4, "sequential": 5}
 """Greedy grouping multiplies what has no edge; sequential maintenance asks once per update."""
-
-
-def by_name(strategy: str) -> Callable[[ViewDefinition], Choose]:
-    def choose(definition: ViewDefinition) -> Choose:
-        return lambda sizes: None if strategy == RECOMPUTE else plan_round(strategy, definition.graph, sizes)
-
-    return choose
 
 
 def edges(shape: str, inputs: int, chance: random.Random) -> list[tuple[int, int, str]]:
@@ -56,7 +47,7 @@ def test_the_view_is_right_after_every_round(
         KINDS[:5] if kind == "mixed" else [kind, kind],
         edges(shape, inputs, chance),
         inputs,
-        choose=by_name(strategy),
+        chooser=choose_by_name(strategy),
         chance=chance,
         cooperative=chance.random() < 0.5,
     )

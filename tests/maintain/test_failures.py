@@ -17,8 +17,9 @@ import pytest
 
 from spillway.errors import SourceError
 from spillway.job.maintain import read_maintain_job
+from spillway.maintain.choice import FixedChoice
 from spillway.maintain.definition import define_view
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.strategies.registry import plan_round
@@ -64,13 +65,13 @@ def test_a_killed_manager_goes_on_and_applies_nothing_twice(tmp_path: Path, plac
     fill(source, 1)
     job = tmp_path / "job.toml"
     job.write_text(JOB)
-    with Maintenance(read_maintain_job(job)) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(job)) as maintenance:
+        maintenance.manager.start()
     fill(source, 2)
     child = subprocess.run([sys.executable, CHILD, job, place], timeout=60, check=False, capture_output=True)
     assert child.returncode == -signal.SIGKILL, child.stderr
-    with Maintenance(read_maintain_job(job)) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(job)) as maintenance:
+        maintenance.manager.start()
         state = maintenance.store.state()
         assert state is not None
         assert state.round == (1 if place == "confirm" else 0)
@@ -109,7 +110,7 @@ class Chain:
             self.homes,
             self.servers,
             self.store,
-            lambda sizes: plan_round(self.strategy, self.definition.graph, sizes),
+            FixedChoice(lambda graph, sizes: plan_round(self.strategy, graph, sizes)),
         )
 
     def dsn(self, home: TableLocation) -> str:

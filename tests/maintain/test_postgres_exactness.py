@@ -14,11 +14,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.definition import define_view
 from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.sources.server import SourceTable
-from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
@@ -104,7 +104,7 @@ def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
         [TableLocation("one", "l"), TableLocation("one", "r")],
         {"one": server},
         store,
-        lambda sizes: plan_round("conditional", definition.graph, sizes),
+        choose_by_name("conditional"),
     )
     manager.open()
     for row in range(3):
@@ -166,7 +166,7 @@ def test_every_type_of_key_finds_its_rows(dsn: str, tmp_path: Path, kind: str, w
         [TableLocation("one", "l"), TableLocation("one", "r")],
         {"one": server},
         store,
-        lambda sizes: plan_round("batch", definition.graph, sizes),
+        choose_by_name("batch"),
     )
     manager.open()
     chance = random.Random(1)

@@ -1,17 +1,15 @@
 """After every round the stored view is the join of its sources at the cut, whoever writes meanwhile."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spillway.maintain.definition import ViewDefinition
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.plan import RECOMPUTE
-from spillway.maintain.strategies.registry import STRATEGIES, plan_round
-from spillway.maintain.view_manager import Choose
+from spillway.maintain.strategies.registry import STRATEGIES
 
 FEW = settings(
     max_examples=max(1, settings().max_examples // 20),  # an example makes databases: more than a second
@@ -19,15 +17,6 @@ FEW = settings(
 )
 KINDS = ("postgresql", "postgresql log", "sqlite", "duckdb")
 PAIRS = ("aa", "ab", "ba", "bb", "cc", "aa bb")
-
-
-def by_name(strategy: str) -> Callable[[ViewDefinition], Choose]:
-    def choose(definition: ViewDefinition) -> Choose:
-        if strategy == RECOMPUTE:
-            return lambda _: None
-        return lambda sizes: plan_round(strategy, definition.graph, sizes)
-
-    return choose
 
 
 @st.composite
@@ -64,7 +53,7 @@ def test_rounds_while_others_write(
         KINDS if kind == "mixed" else [kind, kind][: 1 + seed % 2],
         edges,
         inputs,
-        choose=by_name(strategy),
+        chooser=choose_by_name(strategy),
         chance=random.Random(seed),
         cooperative=cooperative,
     )

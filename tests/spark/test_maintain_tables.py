@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from spillway.errors import IncarnationError
 from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra
+from spillway.maintain.choice import FixedChoice, choose_by_name
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.settings import TableLocation
@@ -96,7 +97,7 @@ def test_rounds_by_spark_jobs_while_others_write(spark: "SparkSession", lake: Pa
         [TableLocation("lake", name) for name in TABLES],
         {"lake": server},
         store,
-        lambda sizes: plan_round(chosen[0], definition.graph, sizes),
+        FixedChoice(lambda graph, sizes: plan_round(chosen[0], graph, sizes)),
         algebra=AlgebraBySize(SparkAlgebra(spark), 4),
     )
     manager.open()
@@ -138,8 +139,7 @@ def test_a_recreated_table_ends_a_round_of_spark_jobs(
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
     store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     homes = [TableLocation("lake", name) for name in TABLES]
-    choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
-    manager = ViewManager(definition, homes, {"lake": server}, store, choose)
+    manager = ViewManager(definition, homes, {"lake": server}, store, choose_by_name("batch"))
     manager.open()
     shutil.rmtree(lake / "a")
     write_deltalake(lake / "a", rows(random.Random(4), 5))

@@ -6,6 +6,7 @@ spread over three orders of magnitude; a slow source is asked each of them once,
 
 from __future__ import annotations
 
+import json
 from typing import Protocol
 
 import pyarrow as pa
@@ -15,9 +16,11 @@ from spillway.maintain.delta import row_schema
 from spillway.maintain.query_cost import Direction, QueryCost
 from spillway.maintain.regression import CostFunction, CostSample, fit
 from spillway.maintain.unify import KeySet
+from spillway.maintain.view_store import ViewStore
 
 SIZES = (10, 50, 250, 1000, 4000)
 _FAST_SECONDS = 0.05
+_NOTE = "cost model"
 
 
 class Sampled(Protocol):
@@ -32,6 +35,20 @@ class Sampled(Protocol):
 
     def timed_query(self, node: int, keys: KeySet) -> tuple[int, float]:
         """Rows received and seconds."""
+
+
+def learned_costs(definition: ViewDefinition, store: ViewStore, manager: Sampled) -> QueryCost:
+    """The costs that the store has noted, or else those of sample queries of now, which it then notes."""
+    noted = store.note(_NOTE)
+    if noted is not None:
+        return QueryCost.of_document(json.loads(noted))
+    costs = calibrate(definition, manager)
+    save_costs(store, costs)
+    return costs
+
+
+def save_costs(store: ViewStore, costs: QueryCost) -> None:
+    store.save_note(_NOTE, json.dumps(costs.document()))
 
 
 def calibrate(definition: ViewDefinition, manager: Sampled) -> QueryCost:
@@ -51,7 +68,7 @@ def calibrate(definition: ViewDefinition, manager: Sampled) -> QueryCost:
             costs[number, node], fanouts[number, node] = _learn(manager, node, theirs, keys)
     return QueryCost(
         cardinalities=manager.cardinalities(),
-        attributes=tuple(len(one.columns) for one in definition.inputs),
+        attributes=tuple(len(view_input.columns) for view_input in definition.inputs),
         costs=costs,
         fanouts=fanouts,
         recompute_seconds=manager.recompute_seconds(),
@@ -70,10 +87,10 @@ def _learn(
         asked = keys.slice(0, size).group_by(names).aggregate([])
         if not asked.num_rows:
             continue
-        one = KeySet(tuple(order), asked)
-        received, seconds = manager.timed_query(node, one)
+        key_set = KeySet(tuple(order), asked)
+        received, seconds = manager.timed_query(node, key_set)
         if seconds < _FAST_SECONDS:
-            seconds = min(seconds, manager.timed_query(node, one)[1])
+            seconds = min(seconds, manager.timed_query(node, key_set)[1])
         observed.append(CostSample(asked.num_rows, 1, seconds))
         matched = (matched[0] + received, matched[1] + asked.num_rows)
     if not observed:

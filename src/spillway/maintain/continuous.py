@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from spillway.errors import EvaluationError, SourceError, SpillwayError
-from spillway.maintain.view_manager import RoundReport
+from spillway.maintain.round_report import RoundReport
 
 LEAST_WAIT_SECONDS = 1.0
 """Between a failed round and the next try."""

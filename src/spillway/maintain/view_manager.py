@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +23,14 @@ import pyarrow.compute as pc
 
 from spillway.errors import SpillwayError
 from spillway.maintain.algebra import Algebra, canonical_rows
+from spillway.maintain.calibration import learned_costs
+from spillway.maintain.choice import PlanChooser
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
-from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
+from spillway.maintain.plan import RECOMPUTE
 from spillway.maintain.recompute import compare, recompute
+from spillway.maintain.round_report import RoundReport
 from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources import Cut, Server, SourceTable, restored
 from spillway.maintain.unify import KeySet
@@ -36,35 +40,6 @@ SAMPLE_ROWS = 5_000
 """Rows of each input that are kept as keys of sample queries."""
 Load = Callable[[ViewDefinition, Sequence[pa.Table]], pa.Table | None]
 """Signed rows of all inputs, in wide columns, to the rows of the view; None: joined in this process."""
-Choose = Callable[[Sequence[int]], MaintenancePlan | None]
-"""Rows of each input's delta to the plan of a round; None: recompute."""
-
-
-@dataclass(slots=True)
-class RoundReport:
-    """What a round did; goes into the journal."""
-
-    round: int
-    strategy: str
-    updates: int
-    delta_rows: int = 0
-    queries: int = 0
-    skipped_queries: int = 0
-    keys_sent: int = 0
-    rows_received: int = 0
-    joined_rows: int = 0
-    cut_seconds: float = 0.0
-    query_seconds: float = 0.0
-    maintain_seconds: float = 0.0
-    apply_seconds: float = 0.0
-    lag_seconds: float = 0.0
-    """From the cut to the commit: how old the view was when it was committed."""
-    freshness_seconds: float | None = None
-    """From the oldest change of the round to its commit: how long a reader had to wait for it."""
-    costs: list[tuple[int, int, int, float]] = field(default_factory=list)
-    """Input, keys, key columns and seconds of every query."""
-    net_rows: list[int] = field(default_factory=list)
-    """By how many rows each input grew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +60,7 @@ class ViewManager:
         locations: Sequence[TableLocation],
         servers: Mapping[str, Server],
         store: ViewStore,
-        choose: Choose,
+        chooser: PlanChooser,
         clock: Callable[[], float] = time.monotonic,
         algebra: Algebra | None = None,
         load: Load | None = None,
@@ -94,7 +69,7 @@ class ViewManager:
         self._locations = tuple(locations)
         self._servers = servers
         self._store = store
-        self.choose = choose
+        self._chooser = chooser
         self._clock = clock
         self._load = load
         self._executor = Executor(definition, algebra)
@@ -102,8 +77,8 @@ class ViewManager:
         self._loaded: Loaded | None = None
         self._opened = False
         self._relations = tuple(
-            SourceTable(location.table, one.columns)
-            for location, one in zip(locations, definition.inputs, strict=True)
+            SourceTable(location.table, view_input.columns)
+            for location, view_input in zip(locations, definition.inputs, strict=True)
         )
 
     def open(self) -> StoredState:
@@ -119,6 +94,12 @@ class ViewManager:
                     raise restored(f"server {name} of the job")
                 self._servers[name].resume(self._tables(nodes), self._reader(name))
             self._opened = True
+        return state
+
+    def start(self) -> StoredState:
+        """Make all ready for a round: the view is loaded, and what queries cost is known if plans need it."""
+        state = self.open()
+        self._chooser.prepare(partial(learned_costs, self._definition, self._store, self))
         return state
 
     def reload(self) -> None:
@@ -158,7 +139,7 @@ class ViewManager:
     def round(self) -> RoundReport | None:
         """Bring the view to the sources' present state; None when nothing has changed."""
         self._store.check_in_place()
-        state = self.open()
+        state = self.start()
         started = self._clock()
         cuts = {
             name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
@@ -170,7 +151,7 @@ class ViewManager:
         deltas = [self._executor.filtered(node, delta) for node, delta in enumerate(raw)]
         cut_at = self._clock()
         vectors = {name: cut.vector for name, cut in cuts.items()}
-        plan = self.choose([delta.num_rows for delta in deltas])
+        plan = self._chooser.plan(self._definition.graph, [delta.num_rows for delta in deltas])
         updates = sum(delta.num_rows for delta in raw)
         report = RoundReport(state.round + 1, RECOMPUTE, updates, cut_seconds=cut_at - started)
         report.net_rows = [pc.sum(delta.column(WEIGHT)).as_py() or 0 for delta in raw]
@@ -192,6 +173,7 @@ class ViewManager:
         report.lag_seconds = self._clock() - started
         ages = [cut.age_seconds for cut in cuts.values() if cut.age_seconds is not None]
         report.freshness_seconds = max(ages) + report.lag_seconds if ages else None
+        self._chooser.observe(report)
         return report
 
     def verify(self) -> int:
@@ -207,8 +189,8 @@ class ViewManager:
             name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
             for name, nodes in self._by_server().items()
         }
-        counts = (delta.num_rows for delta in self._deltas(cuts))
-        return {one.source: count for one, count in zip(self._definition.inputs, counts, strict=True)}
+        deltas = zip(self._definition.inputs, self._deltas(cuts), strict=True)
+        return {view_input.source: delta.num_rows for view_input, delta in deltas}
 
     def samples(self) -> list[pa.Table]:
         """Some rows of every input, spread over it, in wide columns."""
@@ -284,8 +266,8 @@ class ViewManager:
             )
             seconds = self._clock() - began
             report.query_seconds += seconds
-            keys = sum(one.keys.num_rows for one in key_sets)
-            report.costs.append((node, keys, max(len(one.columns) for one in key_sets), seconds))
+            keys = sum(key_set.keys.num_rows for key_set in key_sets)
+            report.costs.append((node, keys, max(len(key_set.columns) for key_set in key_sets), seconds))
             return Answer(tuple(map(canonical_rows, answer.rows)), canonical_rows(answer.later))
 
         return ask

@@ -7,7 +7,7 @@ import pytest
 from spillway.errors import SourceError
 from spillway.maintain import continuous
 from spillway.maintain.continuous import lag_metrics, run_rounds
-from spillway.maintain.view_manager import RoundReport
+from spillway.maintain.round_report import RoundReport
 
 
 class Scripted:

@@ -13,12 +13,12 @@ from spillway.maintain.choice import CostChoice, candidates
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.regression import CostFunction, CostSample, fit
+from spillway.maintain.round_report import RoundReport
 from spillway.maintain.search.controlled import controlled_instance
 from spillway.maintain.search.enumerate_steps import best_instance, instances
 from spillway.maintain.search.grouping import best_grouping, grouping_paths
 from spillway.maintain.search.step import PartialStep
 from spillway.maintain.strategies.conditional import conditional_plan
-from spillway.maintain.view_manager import RoundReport
 
 NINE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (0, 4), (2, 6), (4, 8), (1, 5)]
 
@@ -149,17 +149,18 @@ def test_rounds_correct_the_estimates() -> None:
 
 def test_a_choice_is_kept_until_the_estimates_move() -> None:
     view = graph(6, list(pairwise(range(6))))
-    choose = CostChoice(model(view), view)
-    first = choose([100] * 6)
-    assert choose([120] * 6) is first
-    assert choose([1000] * 6) is not first
-    assert choose([0] + [100] * 5) != first
+    choice = CostChoice()
+    choice.prepare(lambda: model(view))
+    first = choice.plan(view, [100] * 6)
+    assert choice.plan(view, [120] * 6) is first
+    assert choice.plan(view, [1000] * 6) is not first
+    assert choice.plan(view, [0] + [100] * 5) != first
     report = RoundReport(1, "conditional", 600, query_seconds=60.0, maintain_seconds=61.0)
     report.costs = [(node, 100, 1, 10.0) for node in range(6)]
-    choose.observe(report)
-    assert choose([100] * 6) is not first
-    choose.observe(RoundReport(2, "recompute", 600, maintain_seconds=1e-6))
-    assert choose([100] * 6) is None
+    choice.observe(report)
+    assert choice.plan(view, [100] * 6) is not first
+    choice.observe(RoundReport(2, "recompute", 600, maintain_seconds=1e-6))
+    assert choice.plan(view, [100] * 6) is None
 
 
 def test_regression_recovers_the_terms_it_was_made_of() -> None:

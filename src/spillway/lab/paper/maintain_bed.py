@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from spillway.maintain import (
     Answer,
+    FixedChoice,
     KeySet,
     MaintenancePlan,
     QueryCost,
@@ -98,7 +99,9 @@ class Bed:
         self.definition = define_view(view, catalog)
         outputs = [item.name for item in self.definition.outputs]
         self._store = ViewStore(scratch / "view.duckdb", self.definition.fingerprint, outputs)
-        self.manager = ViewManager(self.definition, self._homes, self._servers, self._store, lambda _: None)
+        self._plan: Callable[[Sequence[int]], MaintenancePlan | None] = lambda _: None
+        chooser = FixedChoice(lambda _, sizes: self._plan(sizes))
+        self.manager = ViewManager(self.definition, self._homes, self._servers, self._store, chooser)
         self.manager.open()
 
     def close(self) -> None:
@@ -143,7 +146,7 @@ class Bed:
         found = []
         for _ in range(repeats):
             self.write(sizes)
-            self.manager.choose = choose
+            self._plan = choose
             report = self.manager.round()
             assert report is not None
             found.append(measure(report))
