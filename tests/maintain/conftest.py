@@ -86,9 +86,9 @@ class FileWriter:
 
     def close(self) -> None:
         self.commit_slow()
-        for one in (self._slow, self._connection):
-            if one is not None:
-                one.close()
+        for connection in (self._slow, self._connection):
+            if connection is not None:
+                connection.close()
 
     def _rowid(self, table: str, place: int) -> int:
         sql_text = f'SELECT rowid FROM "{table}" ORDER BY rowid LIMIT 1 OFFSET {place}'
@@ -110,8 +110,8 @@ class PostgresWriter:
         self._run(f"DELETE FROM {{0}} WHERE ctid = (SELECT ctid FROM {{0}} LIMIT 1 OFFSET {place})", table)
 
     def update(self, table: str, place: int, row: Row) -> None:
-        one = f"(SELECT ctid FROM {{0}} LIMIT 1 OFFSET {place})"
-        self._run(f"UPDATE {{0}} SET a = %s, b = %s, c = %s WHERE ctid = {one}", table, row)
+        picked = f"(SELECT ctid FROM {{0}} LIMIT 1 OFFSET {place})"
+        self._run(f"UPDATE {{0}} SET a = %s, b = %s, c = %s WHERE ctid = {picked}", table, row)
 
     def rows(self, table: str) -> list[Row]:
         return self._run("SELECT a, b, c FROM {}", table).fetchall()
@@ -368,7 +368,7 @@ class World:
         states = [bag(self.servers[home.server].at_cut[home.table]) for home in self.homes]
         joined: Counter[tuple[Any, ...]] = Counter()
         for wide, weight in recompute(self.definition.graph, states).items():
-            row = tuple(value for one in wide if one is not None for _, value in one)
+            row = tuple(value for values in wide if values is not None for _, value in values)
             if keep(row):
                 joined[row] += weight
         return joined
@@ -390,5 +390,5 @@ def world(open_server: Open, tmp_path: Path) -> Iterator[Callable[..., World]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.stop()
+    for each_world in made:
+        each_world.stop()

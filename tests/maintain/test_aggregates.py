@@ -61,15 +61,15 @@ def change(base: duckdb.DuckDBPyConnection, chance: random.Random) -> None:
 def equal(ours: list[Row], theirs: list[Row]) -> bool:
     """Floating-point sums may differ in the last bits; everything else is equal."""
 
-    def same(one: Any, other: Any) -> bool:
-        if isinstance(one, float) and isinstance(other, float):
-            return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
-        return bool(one == other)
+    def same(left: Any, right: Any) -> bool:
+        if isinstance(left, float) and isinstance(right, float):
+            return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
+        return bool(left == right)
 
     order: Callable[[Row], Any] = lambda row: [(value is None, str(value)) for value in row]  # noqa: E731
     ours, theirs = sorted(ours, key=order), sorted(theirs, key=order)
     return len(ours) == len(theirs) and all(
-        same(a, b) for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True)
+        same(a, b) for left, right in zip(ours, theirs, strict=True) for a, b in zip(left, right, strict=True)
     )
 
 

@@ -43,7 +43,7 @@ def test_the_view_is_right_after_every_round(
 ) -> None:
     inputs = min(max(inputs, 3 if shape == "cyclic" else 2), LARGEST.get(strategy, 8))
     chance = random.Random(f"{kind} {strategy}")
-    one = world(
+    tested = world(
         KINDS[:5] if kind == "mixed" else [kind, kind],
         edges(shape, inputs, chance),
         inputs,
@@ -51,26 +51,26 @@ def test_the_view_is_right_after_every_round(
         chance=chance,
         cooperative=chance.random() < 0.5,
     )
-    for home in one.homes:
-        one.servers[home.server].writer.insert(home.table, (0, 0, "always joins"))
+    for home in tested.homes:
+        tested.servers[home.server].writer.insert(home.table, (0, 0, "always joins"))
         for _ in range(4 if inputs < 7 else 3):
-            one.servers[home.server].writer.insert(home.table, row(chance))
-    manager = one.start()
+            tested.servers[home.server].writer.insert(home.table, row(chance))
+    manager = tested.start()
     manager.open()
     seen = changed = 0
     for number in range(3):
-        for home in one.homes:
-            one.servers[home.server].writer.insert(home.table, row(chance))
-        one.write(3)
+        for home in tested.homes:
+            tested.servers[home.server].writer.insert(home.table, row(chance))
+        tested.write(3)
         report = manager.round()
         assert report is not None
         assert report.strategy == strategy
-        assert one.stored() == one.expected(), f"round {number}"
-        seen, changed = seen + one.stored().total(), changed + report.delta_rows
-    one.settle()
-    one.calm()
+        assert tested.stored() == tested.expected(), f"round {number}"
+        seen, changed = seen + tested.stored().total(), changed + report.delta_rows
+    tested.settle()
+    tested.calm()
     manager.round()
-    assert one.stored() == one.expected()
+    assert tested.stored() == tested.expected()
     assert manager.verify() == 0
     assert seen, "the view was empty: the test would say nothing"
     assert changed

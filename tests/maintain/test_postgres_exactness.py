@@ -179,7 +179,7 @@ def test_every_type_of_key_finds_its_rows(dsn: str, tmp_path: Path, kind: str, w
                 "SELECT l.id, r.id, count(*) FROM l JOIN r ON l.k = r.k GROUP BY 1, 2"
             ).fetchall()
         assert manager.round() is not None
-        assert sorted(tuple(one.values()) for one in store.rows().to_pylist()) == sorted(expected)
+        assert sorted(tuple(row.values()) for row in store.rows().to_pylist()) == sorted(expected)
         assert manager.verify() == 0
     manager.close()
     store.close()

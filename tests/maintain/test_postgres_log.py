@@ -41,12 +41,12 @@ def writer(dsn: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def server(dsn: str, writer: psycopg.Connection[Any]) -> Iterator[PostgresServer]:
-    one = PostgresServer(dsn)
-    one.install(["Odd Name"], "reader")
-    assert one.feed == "logical"
-    yield one
-    one.forget(["Odd Name"], "reader")
-    one.close()
+    opened = PostgresServer(dsn)
+    opened.install(["Odd Name"], "reader")
+    assert opened.feed == "logical"
+    yield opened
+    opened.forget(["Odd Name"], "reader")
+    opened.close()
 
 
 def loaded(server: PostgresServer, reader: str = "reader") -> str:

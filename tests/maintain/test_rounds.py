@@ -49,7 +49,7 @@ def test_rounds_while_others_write(
     cooperative: bool,
 ) -> None:
     inputs, edges = shape
-    one = world(
+    tested = world(
         KINDS if kind == "mixed" else [kind, kind][: 1 + seed % 2],
         edges,
         inputs,
@@ -57,20 +57,20 @@ def test_rounds_while_others_write(
         chance=random.Random(seed),
         cooperative=cooperative,
     )
-    one.write(6 * inputs)
-    one.settle()  # recording changes begins when running writers are through
-    manager = one.start()
+    tested.write(6 * inputs)
+    tested.settle()  # recording changes begins when running writers are through
+    manager = tested.start()
     for number in range(3):
         manager.open()
         manager.round()
-        assert one.stored() == one.expected(), f"round {number}"
-        one.write(4)
+        assert tested.stored() == tested.expected(), f"round {number}"
+        tested.write(4)
         if number == 1:
-            one.stop()
-            manager = one.start()
-    one.settle()
-    one.calm()
+            tested.stop()
+            manager = tested.start()
+    tested.settle()
+    tested.calm()
     manager.round()
-    assert one.stored() == one.expected()
+    assert tested.stored() == tested.expected()
     assert manager.verify() == 0
-    one.stop()
+    tested.stop()

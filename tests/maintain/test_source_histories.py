@@ -112,11 +112,11 @@ class DeltaSource:
         self.create()
 
     def replace(self, row: Row) -> None:
-        kept = [one for one in self.rows() if one[0] != row[0]]
+        kept = [kept_row for kept_row in self.rows() if kept_row[0] != row[0]]
         write_deltalake(self._path, self._table([*kept, row]), mode="overwrite")
 
     def ignore(self, row: Row) -> None:
-        if all(one[0] != row[0] for one in self.rows()):
+        if all(kept_row[0] != row[0] for kept_row in self.rows()):
             write_deltalake(self._path, self._table([row]), mode="append")
 
     def update(self, identity: int, value: int) -> None:

@@ -48,7 +48,7 @@ def maintain(
     ] = False,
     reload: Annotated[
         bool,
-        typer.Option("--reload", help="Load the view anew first; the old result stays until that is done."),
+        typer.Option("--reload", help="Load the view again first; the old result stays until that is done."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:

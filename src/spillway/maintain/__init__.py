@@ -5,7 +5,7 @@ Start with `view_manager`, then `plan` and `execute`; `strategies` make plans, `
 `sources` are the databases.
 """
 
-from spillway.maintain.algebra import AlgebraBySize, canonical, consolidate, negated, weighted
+from spillway.maintain.algebra import AlgebraBySize, canonical, comparable, consolidate, negated, weighted
 from spillway.maintain.calibration import calibrate
 from spillway.maintain.choice import CostChoice, FixedChoice, PlanChooser, choose_by_name
 from spillway.maintain.continuous import lag_metrics, run_rounds
@@ -60,6 +60,7 @@ __all__ = [
     "calibrate",
     "canonical",
     "choose_by_name",
+    "comparable",
     "consolidate",
     "current_costs",
     "define_view",

@@ -36,9 +36,12 @@ def explain_dict(
             "parts": _parts(plan, query),
         }
         if estimate is not None:
-            one = estimate.queries[number]
-            entry |= {"rows_sent": round(one.rows_sent, 1), "rows_received": round(one.rows_received, 1)}
-            entry["seconds"] = round(one.seconds, 5)
+            expected = estimate.queries[number]
+            entry |= {
+                "rows_sent": round(expected.rows_sent, 1),
+                "rows_received": round(expected.rows_received, 1),
+            }
+            entry["seconds"] = round(expected.seconds, 5)
         queries.append(entry)
     return {
         "view": definition.text,
@@ -47,7 +50,7 @@ def explain_dict(
         "update_rows": list(sizes),
         "queries": queries,
         "estimated_seconds": None if estimate is None else round(estimate.seconds, 5),
-        "compared": {one.strategy: round(one.seconds, 5) for one in compared},
+        "compared": {candidate.strategy: round(candidate.seconds, 5) for candidate in compared},
     }
 
 
@@ -72,14 +75,14 @@ def query_text(
     definition: ViewDefinition, locations: Sequence[TableLocation], query: MaintenanceQuery
 ) -> str:
     """A maintenance query as SQL; `delta` are the keys that travel."""
-    one, location = definition.inputs[query.input], locations[query.input]
-    columns = ", ".join(f"{one.alias}.{column.name}" for column in one.columns)
+    view_input, location = definition.inputs[query.input], locations[query.input]
+    columns = ", ".join(f"{view_input.alias}.{column.name}" for column in view_input.columns)
     texts = []
     for edges in dict.fromkeys(part.edges for part in query.parts):
         own = [name for number in edges for name in definition.graph.edges[number].columns(query.input)]
-        on = " AND ".join(f"{one.alias}.{name} = delta.{name}" for name in dict.fromkeys(own))
+        on = " AND ".join(f"{view_input.alias}.{name} = delta.{name}" for name in dict.fromkeys(own))
         join = f" JOIN delta ON {on}" if on else " (all rows)"
-        texts.append(f"SELECT {columns} FROM {location.table} {one.alias}{join}")
+        texts.append(f"SELECT {columns} FROM {location.table} {view_input.alias}{join}")
     return f"{location.server}: " + " UNION ALL ".join(texts)
 
 

@@ -99,10 +99,10 @@ class QueryCost:
     def learned(
         self, queries: Sequence[tuple[int, int, float]], local_seconds: float, rows: int
     ) -> QueryCost:
-        """The model after a round: its queries as (input, keys, seconds), its own work on so many rows."""
+        """The model after a round: its queries as (input, keys, seconds), and its own work on `rows`."""
         factors = dict(self.source_factors)
         for node in {node for node, _, _ in queries}:
-            mine = [(keys, seconds) for one, keys, seconds in queries if one == node]
+            mine = [(keys, seconds) for asked, keys, seconds in queries if asked == node]
             expected = sum(self._average(node, keys) for keys, _ in mine)
             if expected > 0:
                 observed = sum(seconds for _, seconds in mine) / expected
@@ -112,7 +112,7 @@ class QueryCost:
         return replace(self, source_factors=factors, local_factor=local)
 
     def grown(self, rows: Sequence[int]) -> QueryCost:
-        """The model after inputs grew by so many rows each, or shrank."""
+        """The model after each input grew by its number of `rows`, or shrank."""
         if not any(rows):
             return self
         pairs = zip(self.cardinalities, rows, strict=True)

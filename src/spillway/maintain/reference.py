@@ -69,7 +69,10 @@ def _equal(edge: Edge, wide: Wide, node: int, row: Row) -> bool:
 
 def _wide(graph: ViewGraph, node: int, bag: Bag) -> WideBag:
     return Counter(
-        {tuple(row if one == node else None for one in graph.nodes): weight for row, weight in bag.items()}
+        {
+            tuple(row if place == node else None for place in graph.nodes): weight
+            for row, weight in bag.items()
+        }
     )
 
 

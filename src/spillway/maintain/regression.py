@@ -79,8 +79,8 @@ def _solve(design: NDArray[np.float64], terms: list[int]) -> tuple[NDArray[np.fl
 
 
 def _terms(rows: NDArray[np.float64], attributes: NDArray[np.float64]) -> NDArray[np.float64]:
-    one = np.ones_like(rows, dtype=np.float64)
+    ones = np.ones_like(rows, dtype=np.float64)
     product = rows * attributes
     return np.stack(
-        [one, product, rows, attributes, np.sqrt(rows), np.sqrt(attributes), np.sqrt(product)], axis=1
+        [ones, product, rows, attributes, np.sqrt(rows), np.sqrt(attributes), np.sqrt(product)], axis=1
     )

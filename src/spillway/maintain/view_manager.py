@@ -5,7 +5,7 @@ vectors to them, and commits the view's delta with the vectors. Until that commi
 kill, a lost server or an error leaves the stored view and its vectors as they were, and the next round begins
 there. A source that is no longer the one that the view was loaded from ends the round (`sources/server.py`).
 After round k the view is exactly the join of the sources at the vectors of round k. Changes that come
-meanwhile are the next's.
+in the meantime belong to the next round.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Load = Callable[[ViewDefinition, Sequence[pa.Table]], pa.Table | None]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a complete load told: rows of each input, how many there are, and how long it took."""
+    """What a complete load showed: sample rows of each input, its size, and the time it took."""
 
     samples: list[pa.Table]
     cardinalities: tuple[int, ...]
@@ -52,7 +52,7 @@ class Loaded:
 
 
 class ViewManager:
-    """Maintains one view; `locations` are the places of its inputs, in their order."""
+    """Maintains one view; `locations` are those of its inputs, in order."""
 
     def __init__(
         self,
@@ -103,9 +103,9 @@ class ViewManager:
         return state
 
     def reload(self) -> None:
-        """Load the view anew, whatever is stored; until that is committed, the old result can be read.
+        """Load the view again, whatever is stored; the old result can be read until the new one is committed.
 
-        If it fails, the sources record nothing: nobody would read it.
+        If that fails, the sources stop recording changes: nobody would read them.
         """
         state = self._store.state()
         self._release()
@@ -120,7 +120,7 @@ class ViewManager:
         self._opened = True
 
     def forget(self) -> list[str]:
-        """Tell all servers that no changes are needed any more; the next `open` loads the view again.
+        """Tell all servers to keep no more changes for this view; the next `open` loads it again.
 
         Returns the other stores for which some of the servers still keep changes.
         """

@@ -103,7 +103,7 @@ class ViewStore:
         return None if vectors is None else StoredState(reader, number, json.loads(vectors))
 
     def forget(self) -> None:
-        """Rows stay to be read; what they stand for is given up, so they are loaded anew before a round."""
+        """Rows can still be read, but a round must load them again first."""
         self._connection.execute("UPDATE state SET vectors = NULL")
 
     @property
@@ -119,7 +119,7 @@ class ViewStore:
             )
 
     def replace(self, rows: pa.Table, vectors: Mapping[str, str], number: int) -> int:
-        """Store all rows of the view anew; `rows` is a signed delta from nothing."""
+        """Replace all rows of the view; `rows` is a signed delta from nothing."""
         self._check_positive(rows)
         with self._transaction():
             self._connection.register("incoming", rows)
@@ -252,7 +252,7 @@ class ViewStore:
                 f"view store {path} {why}; use another store, or run spillway maintain with --reload to load "
                 "the view into this one"
             )
-        # What is stored is loaded anew before it is used: it may be that of another view.
+        # What is stored may belong to another view, so it is loaded again before it is used.
         if stored != fingerprint or stored_format != FORMAT:
             self._connection.execute(
                 "UPDATE state SET format = ?, fingerprint = ?, vectors = NULL", [FORMAT, fingerprint]
@@ -305,7 +305,7 @@ def _disagreement(rows: int) -> StateError:
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
     """The name with as many underscores before it as it takes to be no other column's."""
-    names = {one.lower() for one in taken}
+    names = {column.lower() for column in taken}
     while name in names:
         name = f"_{name}"
     return name

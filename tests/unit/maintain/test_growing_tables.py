@@ -90,12 +90,12 @@ def test_greedy_needs_known_sizes_for_its_products() -> None:
     graph, unknown = chain((0, 0, 0, 0))
     sizes = (5, 5, 5, 5)
     assert greedy_plan(graph, sizes).products()
-    assert "greedy" not in {one.strategy for one in candidates(unknown, graph, sizes)}
+    assert "greedy" not in {candidate.strategy for candidate in candidates(unknown, graph, sizes)}
     _, known = chain((3, 3, 3, 3))
-    assert "greedy" in {one.strategy for one in candidates(known, graph, sizes)}
+    assert "greedy" in {candidate.strategy for candidate in candidates(known, graph, sizes)}
     pair, empty = chain((0, 0))
     assert not greedy_plan(pair, (5, 5)).products()
-    assert "greedy" in {one.strategy for one in candidates(empty, pair, (5, 5))}
+    assert "greedy" in {candidate.strategy for candidate in candidates(empty, pair, (5, 5))}
 
 
 def test_a_kept_choice_ends_when_tables_have_grown() -> None:

@@ -35,10 +35,12 @@ def model(view: ViewGraph, seed: int = 0, largest_fanout: float = 3.0) -> QueryC
         cardinalities=(1_000_000,) * len(view.names),
         attributes=(4,) * len(view.names),
         costs={
-            one: CostFunction((chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0))
-            for one in directions
+            direction: CostFunction(
+                (chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0)
+            )
+            for direction in directions
         },
-        fanouts={one: chance.uniform(0.3, largest_fanout) for one in directions},
+        fanouts={direction: chance.uniform(0.3, largest_fanout) for direction in directions},
     )
 
 
@@ -122,7 +124,7 @@ def test_grouping_wins_small_rounds_and_recomputation_large_ones() -> None:
     )
     small = candidates(costs, view, [30] * 6)
     assert small[0].strategy == "conditional"
-    batch = next(one for one in small if one.strategy == "extended-batch")
+    batch = next(candidate for candidate in small if candidate.strategy == "extended-batch")
     assert batch.seconds / small[0].seconds == pytest.approx(3.0, rel=0.1)  # 30 queries against 10
     assert candidates(costs, view, [10**6] * 6)[0].strategy == "recompute"
 

@@ -60,18 +60,18 @@ class DeltaServer:
         vector = at or self._vector(relations)
         if at is not None:
             self._check(at)
-        return Cut(vector, tuple(weighted(self._match(one, None, vector)) for one in relations))
+        return Cut(vector, tuple(weighted(self._match(relation, None, vector)) for relation in relations))
 
     def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         vector = self._vector(relations)
         if SourcePosition.read(vector) == SourcePosition.read(since):
-            return Cut(since, tuple(delta_schema(one.columns).empty_table() for one in relations))
+            return Cut(since, tuple(delta_schema(relation.columns).empty_table() for relation in relations))
         self._check(since)
-        deltas = tuple(self._between(one, since, vector) for one in relations)
+        deltas = tuple(self._between(relation, since, vector) for relation in relations)
         return Cut(vector, deltas, self._age_seconds(since, vector))
 
     def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
-        rows = tuple(self._match(relation, one, vector) for one in key_sets)
+        rows = tuple(self._match(relation, key_set, vector) for key_set in key_sets)
         return Answer(rows, delta_schema(relation.columns).empty_table())
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002
@@ -131,7 +131,9 @@ class DeltaServer:
         if first == last:
             return delta_schema(relation.columns).empty_table()
         before, after = (self._dataset(relation.table, version) for version in (first, last))
-        old, new = ({one.path: one for one in dataset.get_fragments()} for dataset in (before, after))
+        old, new = (
+            {fragment.path: fragment for fragment in dataset.get_fragments()} for dataset in (before, after)
+        )
         removed = self._read(relation, before, [old[path] for path in old if path not in new])
         added = self._read(relation, after, [new[path] for path in new if path not in old])
         return consolidate(pa.concat_tables([weighted(added), negated(weighted(removed))]))

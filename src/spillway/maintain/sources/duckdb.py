@@ -117,7 +117,7 @@ class DuckDbServer:
     def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
             self._look([relation])
-            rows = tuple(self._match(relation, one).drop_columns([WEIGHT]) for one in key_sets)
+            rows = tuple(self._match(relation, key_set).drop_columns([WEIGHT]) for key_set in key_sets)
             return Answer(rows, self._later(relation, SourcePosition.read(vector)))
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:

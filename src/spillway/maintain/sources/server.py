@@ -51,8 +51,8 @@ class Cut:
 class Server(Protocol):
     """One database: a PostgreSQL server, an SQLite or DuckDB file.
 
-    A server with a true attribute `remote` works elsewhere and may be used by any one thread at a time; what
-    it is told takes place side by side with what others are told.
+    A server with a true attribute `remote` works elsewhere. One thread at a time may use it; several such
+    servers work in parallel.
     """
 
     def columns(self, table: str) -> tuple[Column, ...]:
@@ -90,6 +90,6 @@ class Server(Protocol):
         """
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
-        """`reader` needs no change that `vector` contains any more."""
+        """`reader` no longer needs the changes that `vector` contains."""
 
     def close(self) -> None: ...

@@ -93,14 +93,14 @@ class SqliteServer:
         with self._transaction():
             known = self._checked(relations, since)
             position = self._position(relations)
-            deltas = tuple(self._fetch(self._later_sql(one, known), one) for one in relations)
+            deltas = tuple(self._fetch(self._later_sql(relation, known), relation) for relation in relations)
             if position.at == known.at:
                 return Cut(since, deltas)
             return Cut(position.text, deltas, self._age_seconds(relations, known))
 
     def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
-            rows = tuple(self._match(relation, one) for one in key_sets)
+            rows = tuple(self._match(relation, key_set) for key_set in key_sets)
             return Answer(rows, self._fetch(self._later_sql(relation, SourcePosition.read(vector)), relation))
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
@@ -170,7 +170,9 @@ class SqliteServer:
 
     def _position(self, relations: Sequence[SourceTable]) -> SourcePosition:
         """Now: the last number of every table."""
-        captures = {table.lower(): self._capture(table) for table in {one.table for one in relations}}
+        captures = {
+            table.lower(): self._capture(table) for table in {relation.table for relation in relations}
+        }
         at = {name: capture.last() for name, capture in captures.items()}
         of = {name: capture.incarnation() or "" for name, capture in captures.items()}
         return SourcePosition(at, of, new_mark())

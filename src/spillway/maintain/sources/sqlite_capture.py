@@ -111,7 +111,7 @@ class SqliteCapture:
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     def prune(self, number: int) -> None:
-        """No change up to this number is needed any more; and no statement is under way.
+        """Remove the changes up to this number, while no statement is running.
 
         A statement that fails (INSERT OR FAIL) leaves rows, but not their numbers, in SQLite's own note of
         the last number; without that the next change would get a number that was already read.
@@ -256,7 +256,7 @@ class SqliteCapture:
         columns = [columns for _, columns in self._indexes]
         if not self._identity:
             columns.insert(0, ())
-        return [_Key(number, one) for number, one in enumerate(columns)]
+        return [_Key(number, key) for number, key in enumerate(columns)]
 
     @cached_property
     def _indexes(self) -> list[tuple[str, tuple[tuple[str, str], ...]]]:

@@ -41,7 +41,7 @@ class SubBatch:
         return self.fixed or LADDER[self._best]
 
     def record(self, keys: int, seconds: float) -> None:
-        """A query of that many keys took so long."""
+        """A query of `keys` keys took `seconds`."""
         if self.fixed is not None or keys not in LADDER:
             return
         self._queries += 1
@@ -49,7 +49,7 @@ class SubBatch:
         known = self._seconds.get(place)
         self._trials[place] = self._trials.get(place, 0) + 1
         self._seconds[place] = each if known is None else known + _MEMORY * (each - known)
-        judged = {one for one, trials in self._trials.items() if trials >= _TRIALS}
+        judged = {tried for tried, trials in self._trials.items() if trials >= _TRIALS}
         for neighbour in self._neighbours():
             if {neighbour, self._best} <= judged and self._seconds[neighbour] < _WORTH * self._seconds[
                 self._best

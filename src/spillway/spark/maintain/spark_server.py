@@ -47,22 +47,27 @@ class SparkServer:
         vector = at or self._vector(relations)
         if at is not None:
             self._check(at)
-        rows = [self._collect(self._frame(one, self._files(one, vector)), one) for one in relations]
+        rows = [
+            self._collect(self._frame(relation, self._files(relation, vector)), relation)
+            for relation in relations
+        ]
         return Cut(vector, tuple(weighted(table) for table in rows))
 
     def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         self._check(since)
         vector = self._vector(relations)
         deltas = []
-        for one in relations:
-            came, went = self._tables.between(one.table, _version(since, one), _version(vector, one))
-            signed = [weighted(_read(one, came)), negated(weighted(_read(one, went)))]
+        for relation in relations:
+            came, went = self._tables.between(
+                relation.table, _version(since, relation), _version(vector, relation)
+            )
+            signed = [weighted(_read(relation, came)), negated(weighted(_read(relation, went)))]
             deltas.append(consolidate(pa.concat_tables(signed)))
         return Cut(vector, tuple(deltas))
 
     def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         files = self._files(relation, vector)
-        rows = tuple(self._match(relation, one, files) for one in key_sets)
+        rows = tuple(self._match(relation, key_set, files) for key_set in key_sets)
         return Answer(rows, delta_schema(relation.columns).empty_table())
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002

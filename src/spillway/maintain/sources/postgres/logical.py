@@ -75,7 +75,7 @@ class SlotFeed:
 
     def load(self, relations: Sequence[SourceTable], at: str | None) -> Cut:
         def loaded(connection: Connection) -> tuple[list[pa.Table], _Moment]:
-            rows = [copied(connection, one, [all_rows(one)])[0] for one in relations]
+            rows = [copied(connection, relation, [all_rows(relation)])[0] for relation in relations]
             return rows, _moment(connection)
 
         rows, moment = self._session.repeatable(loaded, relations)
@@ -84,8 +84,8 @@ class SlotFeed:
             later = self._since(at, moment)
             if later is not None:
                 rows = [
-                    pa.concat_tables([table, negated(later.of(one))])
-                    for table, one in zip(rows, relations, strict=True)
+                    pa.concat_tables([table, negated(later.of(relation))])
+                    for table, relation in zip(rows, relations, strict=True)
                 ]
         return Cut(moment.snapshot, tuple(rows))
 
@@ -93,7 +93,9 @@ class SlotFeed:
         moment = self._session.repeatable(_moment)
         later = self._since(since, moment)
         if later is None:
-            return Cut(moment.snapshot, tuple(delta_schema(one.columns).empty_table() for one in relations))
+            return Cut(
+                moment.snapshot, tuple(delta_schema(relation.columns).empty_table() for relation in relations)
+            )
         unseen = later.decoded.transactions.commits[later.unseen]
         free = _place(int(unseen[0])) if len(unseen) else moment.log_end
         if not later.kept.any():  # all before that place is in `since`, which is committed
@@ -102,7 +104,7 @@ class SlotFeed:
             self._free = (Snapshot.read(moment.snapshot), free)
         times = later.decoded.transactions.times[later.kept]
         age = moment.now_seconds - (_EPOCH + int(times.min()) / 1e6) if len(times) else None
-        return Cut(moment.snapshot, tuple(later.of(one) for one in relations), age)
+        return Cut(moment.snapshot, tuple(later.of(relation) for relation in relations), age)
 
     def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         def answered(connection: Connection) -> tuple[list[pa.Table], _Moment]:
@@ -111,7 +113,7 @@ class SlotFeed:
         found, moment = self._session.repeatable(answered, [relation])
         later = self._since(vector, moment)
         changes = delta_schema(relation.columns).empty_table() if later is None else later.of(relation)
-        return Answer(tuple(one.drop_columns([WEIGHT]) for one in found), changes)
+        return Answer(tuple(table.drop_columns([WEIGHT]) for table in found), changes)
 
     def incarnations(self, connection: Connection) -> dict[str, str]:
         return self._slot.incarnations(connection)

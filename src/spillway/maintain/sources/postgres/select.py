@@ -24,7 +24,7 @@ from spillway.model import Column
 _NUMBER = "select_number"
 _THREADED_BYTES = 1 << 20
 _HASHED_ANY = 140_000
-"""The server version from which on `= ANY(array)` is no loop over the array."""
+"""The server version from which `= ANY(array)` uses a hash table instead of a loop."""
 _KEY_TYPES = {
     "boolean": "boolean", "smallint": "smallint", "int": "integer", "bigint": "bigint", "float": "real",
     "double": "double precision", "string": "text", "date": "date", "timestamp_ntz": "timestamp",
@@ -119,9 +119,9 @@ def copy_statement(relation: SourceTable, selects: Sequence[Select]) -> sql.Comp
     )
     texts = [
         sql.SQL("SELECT {}, {}, {} FROM {} WHERE {}").format(
-            columns, one.weight, sql.Literal(number), one.source, one.where
+            columns, select.weight, sql.Literal(number), select.source, select.where
         )
-        for number, one in enumerate(selects)
+        for number, select in enumerate(selects)
     ]
     return sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(sql.SQL(" UNION ALL ").join(texts))
 
@@ -131,7 +131,10 @@ def read_copied(data: bytes, relation: SourceTable, selects: int) -> list[pa.Tab
     schema = delta_schema(relation.columns)
     if not data:
         return [schema.empty_table()] * selects
-    plain = {one.name: pa.timestamp("us") if pa.types.is_timestamp(one.type) else one.type for one in schema}
+    plain = {
+        field.name: pa.timestamp("us") if pa.types.is_timestamp(field.type) else field.type
+        for field in schema
+    }
     table = pa_csv.read_csv(
         io.BytesIO(data),
         read_options=pa_csv.ReadOptions(

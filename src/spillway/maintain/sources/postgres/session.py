@@ -127,9 +127,9 @@ class PostgresSession:
     ) -> list[pa.Table]:
         """The signed rows of each key set, and of `more` selects; all in the caller's transaction."""
         if self._cooperative:
-            selects = [self._matches(connection, relation, one) for one in key_sets]
+            selects = [self._matches(connection, relation, key_set) for key_set in key_sets]
             return copied(connection, relation, [*selects, *more])
-        rows = [self._composite(connection, relation, one) for one in key_sets]
+        rows = [self._composite(connection, relation, key_set) for key_set in key_sets]
         return [*rows, *(copied(connection, relation, more) if more else [])]
 
     def _connect(self) -> Connection:

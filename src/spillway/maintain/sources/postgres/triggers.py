@@ -44,9 +44,12 @@ class TriggerFeed:
         def loaded(connection: Connection) -> Cut:
             vector = _durable_snapshot(connection)
             deltas = []
-            for one in relations:
-                selects = [all_rows(one), *([] if at is None else [changes_since(one, at, sign=-1)])]
-                deltas.append(pa.concat_tables(copied(connection, one, selects)))
+            for relation in relations:
+                selects = [
+                    all_rows(relation),
+                    *([] if at is None else [changes_since(relation, at, sign=-1)]),
+                ]
+                deltas.append(pa.concat_tables(copied(connection, relation, selects)))
             return Cut(vector, tuple(deltas))
 
         return self._session.repeatable(loaded, relations)
@@ -54,8 +57,10 @@ class TriggerFeed:
     def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         def read(connection: Connection) -> Cut:
             vector = _durable_snapshot(connection)
-            deltas = [copied(connection, one, [changes_since(one, since)])[0] for one in relations]
-            changed = [one for one, delta in zip(relations, deltas, strict=True) if delta.num_rows]
+            deltas = [
+                copied(connection, relation, [changes_since(relation, since)])[0] for relation in relations
+            ]
+            changed = [relation for relation, delta in zip(relations, deltas, strict=True) if delta.num_rows]
             age = _age_seconds(connection, changed, since) if changed else None
             return Cut(vector, tuple(deltas), age)
 
@@ -65,7 +70,7 @@ class TriggerFeed:
         def answered(connection: Connection) -> Answer:
             later = changes_since(relation, vector)
             *rows, changes = self._session.answer(connection, relation, key_sets, [later])
-            return Answer(tuple(one.drop_columns([WEIGHT]) for one in rows), changes)
+            return Answer(tuple(table.drop_columns([WEIGHT]) for table in rows), changes)
 
         return self._session.repeatable(answered, [relation])
 
