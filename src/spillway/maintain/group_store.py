@@ -14,6 +14,7 @@ import duckdb
 
 from spillway.errors import ViewError
 from spillway.maintain.aggregation import AggregateColumn, Aggregation
+from spillway.maintain.identifier import quoted
 
 GROUP = "group_digest"
 _WEIGHT_DIGITS = 9
@@ -180,8 +181,7 @@ class GroupStore:
                 value = f"CASE WHEN n{number} > 0 THEN s{number}::DOUBLE / n{number}::DOUBLE END"
             else:
                 value = f"m{number}"
-            name = '"' + column.name.replace('"', '""') + '"'
-            items.append(f"{value} AS {name}")
+            items.append(f"{value} AS {quoted(column.name)}")
         source = "group_rows" if self._aggregation.groups else "(SELECT 1) LEFT JOIN group_rows ON true"
         return f"SELECT {', '.join(items)} FROM {source}"
 

@@ -26,6 +26,7 @@ from spillway.maintain.aggregation import Aggregation
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.evaluation import evaluating
 from spillway.maintain.group_store import GROUP, GroupStore
+from spillway.maintain.identifier import quoted
 
 COUNT = "_count"
 _DIGEST = "row_digest"
@@ -131,7 +132,7 @@ class ViewStore:
                 self._groups.replace("view_rows")
             else:
                 self._connection.execute("DROP TABLE IF EXISTS group_rows")  # of another view
-                items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
+                items = [f"o{place} AS {quoted(name)}" for place, name in enumerate(self._names)]
                 items.append(f"{COUNT} AS {self.count_name}")
                 self._connection.execute(
                     f"CREATE OR REPLACE VIEW result AS SELECT {', '.join(items)} FROM view_rows"
@@ -328,7 +329,3 @@ def _check_file(path: Path) -> None:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -25,6 +25,7 @@ from spillway.errors import SourceError
 from spillway.maintain.algebra import consolidate, negated, weighted
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.identifier import quoted
 from spillway.maintain.sources.file_identity import delta_identity
 from spillway.maintain.sources.position import SourcePosition, recreated
 from spillway.maintain.sources.server import Cut, SourceTable
@@ -156,8 +157,8 @@ class DeltaServer:
             return self._read(relation, dataset, list(dataset.get_fragments()))
         self._connection.register("rows", dataset)
         self._connection.register("keys", key_set.keys)
-        items = ", ".join(f"r.{_quoted(column.name)}" for column in relation.columns)
-        on = " AND ".join(f"r.{_quoted(relation.columns[p].name)} = k.c{p}" for p in key_set.columns)
+        items = ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
+        on = " AND ".join(f"r.{quoted(relation.columns[p].name)} = k.c{p}" for p in key_set.columns)
         found = self._connection.sql(f"SELECT {items} FROM rows r JOIN keys k ON {on}").to_arrow_table()
         return _named(found, relation)
 
@@ -170,7 +171,3 @@ def _named(table: pa.Table, relation: SourceTable) -> pa.Table:
 def _version(vector: str, table: str) -> int:
     version: int = SourcePosition.read(vector).at[table]
     return version
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

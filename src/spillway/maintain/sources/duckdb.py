@@ -7,7 +7,6 @@ enough. Writers in this process use cursors of the same connection; then every a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,9 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.identifier import quoted
 from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
-from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture, quoted
+from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture
 from spillway.maintain.sources.position import SourcePosition, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.sources.sub_batch import SubBatch
@@ -60,7 +60,7 @@ class DuckDbServer:
             except duckdb.Error as error:
                 raise SourceError(f"DuckDB file {database} cannot be opened: {error}") from error
         self._connection.execute("SET TimeZone = 'UTC'")
-        self._readers = ChangeReaders(self._connection, f"{SCHEMA}.")
+        self._readers = ChangeReaders(self._connection, f"{SCHEMA}.", f"DuckDB source {self._place}")
         self._numbers: dict[str, int] = {}
         """The last look at each table of a file that nobody else can write to."""
 
@@ -124,16 +124,13 @@ class DuckDbServer:
         position = SourcePosition.read(vector)
         with self._transaction():
             self._check(tables, position)
-            mark = None if before is None else SourcePosition.read(before).mark
-            if mark is not None and not self._readers.stands_at(reader, mark):
-                raise restored(f"DuckDB source {self._place}")
-            self._readers.announce(reader, mark, position.mark)
+            self._readers.announce(reader, before, position)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
         position = SourcePosition.read(vector)
         with self._transaction():
             self._check(tables, position)
-            self._readers.confirm(reader, position.mark, position.at)
+            self._readers.confirm(reader, position)
             for table in tables:
                 capture = self._capture(table)
                 capture.prune(self._readers.least(capture.relation))
@@ -229,16 +226,12 @@ class DuckDbServer:
         names = ", ".join(f"c{place}" for place in key_set.columns)
         marks = f"({', '.join('?' for _ in key_set.columns)})"
         values = list(zip(*(column.to_pylist() for column in key_set.keys.columns), strict=True))
-        parts, start = list[pa.Table](), 0
-        while start < len(values):
-            batch = values[start : start + self._sub_batch.size]
-            start += len(batch)
-            began = time.perf_counter()
+        parts = []
+        for batch in self._sub_batch.timed(values):
             sql = (
                 f"{select} FROM (VALUES {', '.join([marks] * len(batch))}) k({names}) JOIN {table} r ON {on}"
             )
             parts.append(self._fetch(sql, relation, [value for row in batch for value in row]))
-            self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts)
 
     def _fetch(self, sql: str, relation: SourceTable, parameters: Sequence[object] = ()) -> pa.Table:

@@ -15,6 +15,7 @@ from uuid import uuid4
 import duckdb
 
 from spillway.errors import SourceError
+from spillway.maintain.identifier import quoted
 
 SCHEMA = "spillway"
 _LOOKS = f"{SCHEMA}.looks"
@@ -139,7 +140,3 @@ class DuckDbCapture:
             "AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index",
             [schema, name],
         ).fetchall()
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -9,7 +9,6 @@ a table holds values of another type.
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,10 +20,11 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.identifier import quoted
 from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
 from spillway.maintain.sources.position import SourcePosition, new_mark, recreated, restored
 from spillway.maintain.sources.server import Cut, SourceTable
-from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture, quoted
+from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.model import Column
@@ -107,16 +107,13 @@ class SqliteServer:
         position = SourcePosition.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
             self._check(tables, position)
-            mark = None if before is None else SourcePosition.read(before).mark
-            if mark is not None and not self._readers.stands_at(reader, mark):
-                raise restored(f"SQLite file {self._path}")
-            self._readers.announce(reader, mark, position.mark)
+            self._readers.announce(reader, before, position)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
         position = SourcePosition.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
             self._check(tables, position)
-            self._readers.confirm(reader, position.mark, position.at)
+            self._readers.confirm(reader, position)
             for table in tables:
                 self._capture(table).prune(self._readers.least(table.lower()))
 
@@ -140,7 +137,7 @@ class SqliteServer:
         if not Path(self._path).is_file():
             raise SourceError(f"SQLite file {self._path} does not exist; check path in the job file")
         self._connection = sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)
-        self._readers = ChangeReaders(self._connection, "spillway_")
+        self._readers = ChangeReaders(self._connection, "spillway_", f"SQLite file {self._path}")
 
     def _reconnect(self) -> None:
         """A connection may go on with a file that another one was copied over, or with pages of it."""
@@ -210,17 +207,13 @@ class SqliteServer:
             self._connection.executemany(f"INSERT INTO temp.spillway_keys VALUES {marks}", values)
             sql = f"SELECT {names}, 1 FROM temp.spillway_keys k JOIN {table} r ON {on}"
             return self._fetch(sql, relation).drop_columns([WEIGHT])
-        parts, start = list[pa.Table](), 0
-        while start < len(values):
-            batch = values[start : start + self._sub_batch.size]
-            start += len(batch)
-            began = time.perf_counter()
+        parts = []
+        for batch in self._sub_batch.timed(values):
             sql = (
                 f"WITH k({', '.join(keys)}) AS (VALUES {', '.join([marks] * len(batch))}) "
                 f"SELECT {names}, 1 FROM k JOIN {table} r ON {on}"
             )
             parts.append(self._fetch(sql, relation, [value for row in batch for value in row]))
-            self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts).drop_columns([WEIGHT])
 
     def _fetch(self, sql: str, relation: SourceTable, parameters: Sequence[object] = ()) -> pa.Table:

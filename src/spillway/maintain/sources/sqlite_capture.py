@@ -22,6 +22,7 @@ from functools import cached_property
 from uuid import uuid4
 
 from spillway.errors import SourceError
+from spillway.maintain.identifier import quoted
 
 NOW = "(julianday('now') - 2440587.5) * 86400.0"
 """Seconds since 1970."""
@@ -278,7 +279,3 @@ class SqliteCapture:
                 )
             found.append((origin, tuple(columns)))
         return found
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -6,7 +6,10 @@ are unknown, and again now and then, because a source's speed changes. Only whol
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 SUB_BATCH = 50
 LADDER = (10, 25, 50, 100, 250, 500, 1000)
@@ -18,6 +21,9 @@ _WORTH = 0.95
 """A neighbour must be at least this much cheaper."""
 _MEMORY = 0.3
 """The weight of the newest observation."""
+
+
+Keys = TypeVar("Keys", bound=Sequence[object])
 
 
 @dataclass(slots=True)
@@ -39,6 +45,16 @@ class SubBatch:
     def best(self) -> int:
         """The cheapest size so far."""
         return self.fixed or LADDER[self._best]
+
+    def timed(self, keys: Keys) -> Iterator[Keys]:
+        """The keys of one query after the other; a query takes the time until the next is asked for."""
+        start = 0
+        while start < len(keys):
+            part: Keys = keys[start : start + self.size]  # type: ignore[assignment]
+            began = time.perf_counter()
+            yield part
+            self.record(len(part), time.perf_counter() - began)
+            start += len(part)
 
     def record(self, keys: int, seconds: float) -> None:
         """A query of `keys` keys took `seconds`."""

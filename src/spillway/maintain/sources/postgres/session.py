@@ -153,14 +153,10 @@ class PostgresSession:
         if not key_set.columns:
             return copied(connection, relation, [all_rows(relation)])[0]
         columns = [relation.columns[place] for place in key_set.columns]
-        parts, start = list[pa.Table](), 0
-        while start < key_set.keys.num_rows:
-            keys = key_set.keys.slice(start, self._sub_batch.size)
-            began = time.perf_counter()
+        parts = []
+        for keys in self._sub_batch.timed(key_set.keys):
             select = rows_with_keys(relation, columns, keys, connection.info.server_version)
             parts += copied(connection, relation, [select])
-            self._sub_batch.record(keys.num_rows, time.perf_counter() - began)
-            start += keys.num_rows
         return pa.concat_tables(parts)
 
     def _send(
