@@ -340,7 +340,7 @@ class World:
     def start(self) -> ViewManager:
         """A manager over the stored view; also after `stop`."""
         names = [item.name for item in self.definition.outputs]
-        self.store = ViewStore(self.store_path, self.definition.fingerprint, names)
+        self.store = ViewStore.open(self.store_path, self.definition.fingerprint, names)
         self.manager = ViewManager(self.definition, self.homes, self.servers, self.store, self.chooser)
         return self.manager
 

@@ -84,7 +84,9 @@ def test_rounds(name: str, tmp_path: Path) -> None:
     outputs = [item.name for item in definition.outputs]
 
     def opened() -> tuple[ViewStore, ViewManager]:
-        store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, outputs, definition.aggregation)
+        store = ViewStore.open(
+            tmp_path / "view.duckdb", definition.fingerprint, outputs, definition.aggregation
+        )
         homes = [TableLocation("base", "l"), TableLocation("base", "r")]
         return store, ViewManager(definition, homes, {"base": server}, store, choose_by_name("batch"))
 
@@ -120,7 +122,7 @@ def test_verify_finds_a_wrong_group(tmp_path: Path) -> None:
     outputs = [item.name for item in definition.outputs]
     path = tmp_path / "view.duckdb"
     for expected in (0, 1):
-        store = ViewStore(path, definition.fingerprint, outputs, definition.aggregation)
+        store = ViewStore.open(path, definition.fingerprint, outputs, definition.aggregation)
         homes = [TableLocation("base", "l"), TableLocation("base", "r")]
         manager = ViewManager(definition, homes, {"base": server}, store, choose_by_name(RECOMPUTE))
         assert manager.verify() == expected

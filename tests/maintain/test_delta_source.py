@@ -66,7 +66,7 @@ def test_every_strategy_over_versions(tmp_path: Path) -> None:
         write_deltalake(tmp_path / name, rows(chance, 8))
     server = Busy(tmp_path)
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     chosen = ["batch"]
     manager = ViewManager(
         definition,

@@ -103,7 +103,7 @@ class Chain:
         sql += " JOIN q2 ON q1.b = q2.b JOIN q3 ON q2.a = q3.a"
         catalog = {home.table: self.servers[home.server].columns(home.table) for home in self.homes}
         self.definition = define_view(View.sql(sql), catalog)
-        self.store = ViewStore(store, self.definition.fingerprint, ["x", "y", "t", "z"])
+        self.store = ViewStore.open(store, self.definition.fingerprint, ["x", "y", "t", "z"])
         self.strategy = "conditional"
         self.manager = ViewManager(
             self.definition,

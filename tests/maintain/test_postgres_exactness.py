@@ -98,7 +98,7 @@ def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
     server = PostgresServer(dsn, patience_seconds=30)
     catalog = {name: server.columns(name) for name in "lr"}
     definition = define_view(View.sql("SELECT l.b AS x, r.b AS y FROM l JOIN r ON l.a = r.a"), catalog)
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
     manager = ViewManager(
         definition,
         [TableLocation("one", "l"), TableLocation("one", "r")],
@@ -160,7 +160,7 @@ def test_every_type_of_key_finds_its_rows(dsn: str, tmp_path: Path, kind: str, w
     )
     catalog = {name: server.columns(name) for name in "lr"}
     definition = define_view(View.sql("SELECT l.id AS x, r.id AS y FROM l JOIN r ON l.k = r.k"), catalog)
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
     manager = ViewManager(
         definition,
         [TableLocation("one", "l"), TableLocation("one", "r")],

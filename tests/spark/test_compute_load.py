@@ -131,7 +131,7 @@ def test_a_view_that_was_loaded_so_is_maintained(spark: "SparkSession", tmp_path
     server, load = DeltaServer(root), ComputeLoad(spark, 500)
     text = "SELECT a.x AS x, b.y AS y, c.y AS z FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x"
     definition = define_view(View.sql(text), {name: server.columns(name) for name in "abc"})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     manager = ViewManager(
         definition,
         [TableLocation("lake", name) for name in "abc"],

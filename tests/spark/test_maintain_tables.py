@@ -90,7 +90,7 @@ def test_rounds_by_spark_jobs_while_others_write(spark: "SparkSession", lake: Pa
     chance, server = random.Random(5), Busy(spark, lake)
     server.root = lake
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     chosen = ["batch"]
     manager = ViewManager(
         definition,
@@ -137,7 +137,7 @@ def test_a_recreated_table_ends_a_round_of_spark_jobs(
 ) -> None:
     server = SparkServer(spark, lake)
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     homes = [TableLocation("lake", name) for name in TABLES]
     manager = ViewManager(definition, homes, {"lake": server}, store, choose_by_name("batch"))
     manager.open()

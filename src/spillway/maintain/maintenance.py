@@ -91,7 +91,9 @@ def open_view(
     definition = sources.definition
     names = [item.name for item in definition.outputs]
     with ExitStack() as stack:
-        store = ViewStore(job.store, definition.fingerprint, names, definition.aggregation, reload=replace)
+        store = ViewStore.open(
+            job.store, definition.fingerprint, names, definition.aggregation, reload=replace
+        )
         stack.callback(store.close)
         chooser = chooser or choose_by_name(job.strategy)
         manager = ViewManager(

@@ -45,43 +45,44 @@ class StoredState:
 
 
 class ViewStore:
-    """One stored view; `names` are the columns of the join in order."""
+    """One stored view, opened by `open`; `names` are the columns of the join in order."""
 
     def __init__(
         self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path,
+        inode: int,
+        reader: str,
+        names: Sequence[str],
+        aggregation: Aggregation | None,
+    ) -> None:
+        self._connection, self._path, self._inode = connection, path, inode
+        self._names = tuple(names)
+        self._groups = None if aggregation is None else GroupStore(connection, aggregation)
+        self.reader = reader
+        """The name under which servers keep changes for this store."""
+        self.count_name = _free_name(COUNT, names)
+        """The column of `result` that says how often a row occurs."""
+
+    @staticmethod
+    def open(
         path: str | Path,
         fingerprint: str,
         names: Sequence[str],
         aggregation: Aggregation | None = None,
         *,
         reload: bool = False,
-    ) -> None:
-        self._names = tuple(names)
-        self.count_name = _free_name(COUNT, names)
-        """The column of `result` that says how often a row occurs."""
-        self._path = Path(path)
-        _check_file(self._path)
+    ) -> ViewStore:
+        """Open a store or create it; what it holds must be this view, unless it is about to be loaded."""
+        path = Path(path)
+        connection = _connect(path)
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = duckdb.connect(str(path))
-        except OSError as error:
-            raise CheckpointError(
-                f"view store {path} cannot be created: {error.filename}: {error.strerror}; give another store"
-            ) from None
-        except duckdb.Error as error:
-            raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
-        self._refuse_foreign()
-        self._file = self._path.stat().st_ino
-        self._connection.execute("SET TimeZone = 'UTC'")
-        self._groups = None if aggregation is None else GroupStore(self._connection, aggregation)
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS state (format INTEGER, fingerprint VARCHAR, reader VARCHAR, "
-            "round BIGINT, vectors VARCHAR)"
-        )
-        self._connection.execute("CREATE TABLE IF NOT EXISTS notes (name VARCHAR PRIMARY KEY, value VARCHAR)")
-        self._open(str(path), fingerprint, reload=reload)
-        self.reader = self._row()[0]
-        """The name under which servers keep changes for this store."""
+            _refuse_foreign(connection, path)
+            reader = _claim(connection, path, fingerprint, reload=reload)
+        except BaseException:
+            connection.close()
+            raise
+        return ViewStore(connection, path, path.stat().st_ino, reader, names, aggregation)
 
     @staticmethod
     def holds(path: str | Path, fingerprint: str) -> bool:
@@ -114,7 +115,7 @@ class ViewStore:
 
     def check_in_place(self) -> None:
         """Refuse to go on if another file has taken the place of the one that is open."""
-        if not self._path.exists() or self._path.stat().st_ino != self._file:
+        if not self._path.exists() or self._path.stat().st_ino != self._inode:
             raise CheckpointError(
                 f"view store {self._path} was removed or replaced while it was maintained; run the job again"
             )
@@ -221,45 +222,6 @@ class ViewStore:
     def close(self) -> None:
         self._connection.close()
 
-    def _refuse_foreign(self) -> None:
-        """A file with tables of somebody else's is not ours to write to."""
-        found = self._connection.execute(
-            "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
-            "WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY 1"
-        ).fetchall()
-        if found and dict(found).get("state") != list(_STATE):
-            self.close()
-            raise CheckpointError(
-                f"view store {self._path} is a DuckDB file with tables of its own ({found[0][0]}); "
-                "give a store that does not exist yet"
-            )
-
-    def _open(self, path: str, fingerprint: str, *, reload: bool) -> None:
-        found = self._connection.execute("SELECT format, fingerprint, vectors FROM state").fetchall()
-        if not found:
-            self._connection.execute(
-                "INSERT INTO state VALUES (?, ?, ?, 0, NULL)", [FORMAT, fingerprint, uuid.uuid4().hex]
-            )
-            return
-        ((stored_format, stored, vectors),) = found
-        why = None
-        if stored_format != FORMAT:
-            why = f"has format {stored_format}, this version reads {FORMAT}"
-        elif stored != fingerprint and vectors is not None:
-            why = "holds another view, or the types of its sources changed"
-        if why is not None and not reload:
-            self.close()
-            raise CheckpointError(
-                f"view store {path} {why}; use another store, or run spillway maintain with --reload to load "
-                "the view into this one"
-            )
-        # What is stored may belong to another view, so it is loaded again before it is used.
-        if stored != fingerprint or stored_format != FORMAT:
-            self._connection.execute(
-                "UPDATE state SET format = ?, fingerprint = ?, vectors = NULL", [FORMAT, fingerprint]
-            )
-            self._connection.execute("DELETE FROM notes")
-
     def _row(self) -> tuple[str, int, str | None]:
         ((reader, number, vectors),) = self._connection.execute(
             "SELECT reader, round, vectors FROM state"
@@ -295,6 +257,66 @@ class ViewStore:
         except BaseException:
             self._connection.rollback()
             raise
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    _check_file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = duckdb.connect(str(path))
+    except OSError as error:
+        raise CheckpointError(
+            f"view store {path} cannot be created: {error.filename}: {error.strerror}; give another store"
+        ) from None
+    except duckdb.Error as error:
+        raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _refuse_foreign(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """A file with other tables belongs to somebody else: we do not write to it."""
+    found = connection.execute(
+        "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY 1"
+    ).fetchall()
+    if found and dict(found).get("state") != list(_STATE):
+        raise CheckpointError(
+            f"view store {path} is a DuckDB file with tables of its own ({found[0][0]}); "
+            "give a store that does not exist yet"
+        )
+
+
+def _claim(connection: duckdb.DuckDBPyConnection, path: Path, fingerprint: str, *, reload: bool) -> str:
+    """Make the store that of the view with this fingerprint; returns the name of its reader."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS state (format INTEGER, fingerprint VARCHAR, reader VARCHAR, "
+        "round BIGINT, vectors VARCHAR)"
+    )
+    connection.execute("CREATE TABLE IF NOT EXISTS notes (name VARCHAR PRIMARY KEY, value VARCHAR)")
+    found = connection.execute("SELECT format, fingerprint, reader, vectors FROM state").fetchall()
+    if not found:
+        reader = uuid.uuid4().hex
+        connection.execute("INSERT INTO state VALUES (?, ?, ?, 0, NULL)", [FORMAT, fingerprint, reader])
+        return reader
+    ((stored_format, stored, reader, vectors),) = found
+    why = None
+    if stored_format != FORMAT:
+        why = f"has format {stored_format}, this version reads {FORMAT}"
+    elif stored != fingerprint and vectors is not None:
+        why = "holds another view, or the types of its sources changed"
+    if why is not None and not reload:
+        raise CheckpointError(
+            f"view store {path} {why}; use another store, or run spillway maintain with --reload to load "
+            "the view into this one"
+        )
+    # What is stored may belong to another view, so it is loaded again before it is used.
+    if stored != fingerprint or stored_format != FORMAT:
+        connection.execute(
+            "UPDATE state SET format = ?, fingerprint = ?, vectors = NULL", [FORMAT, fingerprint]
+        )
+        connection.execute("DELETE FROM notes")
+    return str(reader)
 
 
 def _disagreement(rows: int) -> StateError:

@@ -98,7 +98,7 @@ class Bed:
         view = View.sql(f"SELECT {', '.join(names)} FROM {tables} WHERE {on}")
         self.definition = define_view(view, catalog)
         outputs = [item.name for item in self.definition.outputs]
-        self._store = ViewStore(scratch / "view.duckdb", self.definition.fingerprint, outputs)
+        self._store = ViewStore.open(scratch / "view.duckdb", self.definition.fingerprint, outputs)
         self._plan: Callable[[Sequence[int]], MaintenancePlan | None] = lambda _: None
         chooser = FixedChoice(lambda _, sizes: self._plan(sizes))
         self.manager = ViewManager(self.definition, self._homes, self._servers, self._store, chooser)
