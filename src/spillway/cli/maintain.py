@@ -52,7 +52,7 @@ def maintain(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Maintain a stored view over databases that go on changing: one round, or round after round."""
+    """Maintain a stored view while its databases change: one round, or round after round."""
     if sum([verify, explain, forget, reload]) > 1:
         raise JobError("--verify, --explain, --forget and --reload exclude each other; give one of them")
     parsed = read_maintain_job(job)

@@ -38,7 +38,7 @@ class Sampled(Protocol):
 
 
 def learned_costs(definition: ViewDefinition, store: ViewStore, manager: Sampled) -> QueryCost:
-    """The costs that the store has noted, or else those of sample queries of now, which it then notes."""
+    """The costs noted in the store; if there are none, measure them by sample queries and note them."""
     noted = store.note(_NOTE)
     if noted is not None:
         return QueryCost.of_document(json.loads(noted))
@@ -52,7 +52,7 @@ def save_costs(store: ViewStore, costs: QueryCost) -> None:
 
 
 def calibrate(definition: ViewDefinition, manager: Sampled) -> QueryCost:
-    """The cost model of a view, from samples of now."""
+    """The costs of a view's queries, measured now."""
     samples = manager.samples()
     costs: dict[Direction, CostFunction] = {}
     fanouts: dict[Direction, float] = {}

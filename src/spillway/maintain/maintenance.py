@@ -21,7 +21,7 @@ from spillway.maintain.view_manager import Load, ViewManager
 from spillway.maintain.view_store import ViewStore
 
 OpenTables = Callable[[ServerSpec], Server]
-"""Opens the tables of a Spark session, which this layer knows nothing of."""
+"""Opens the tables of a Spark session, of which this layer knows nothing."""
 
 
 @dataclass(frozen=True, slots=True)

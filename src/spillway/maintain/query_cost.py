@@ -179,5 +179,5 @@ class QueryCost:
 
 
 def _moved(factor: float, observed: float) -> float:
-    """A factor moved towards what was observed, by a share, and never beyond reason."""
+    """A factor moved part of the way to what was observed, which is bounded."""
     return factor + _NEWEST * (min(max(observed, 1 / _FURTHEST), _FURTHEST) - factor)

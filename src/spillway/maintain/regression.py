@@ -3,7 +3,7 @@
 A maintenance query of C rows with A attributes costs B0 + B1*C*A + B2*C + B3*A + B4*sqrt(C) + B5*sqrt(A) +
 B6*sqrt(C*A) seconds; only the terms that pay for themselves are kept (Bayesian information criterion). Errors
 are weighted by the observed time, so that small queries are estimated as well as large ones. Terms with
-negative coefficients are not taken: they fit the samples and are absurd beyond them.
+negative coefficients are rejected: they fit the samples but make no sense for larger queries.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class MaintainJob:
     strategy: str = AUTO
     until: str = "exhausted"
     interval_seconds: float = 1.0
-    """Between two rounds of a run that goes on for ever."""
+    """Between two rounds of `until = "forever"`."""
     spark: Mapping[str, str] | None = None
     """Settings of a Spark session; None: none is needed."""
     spark_rows: int = 5_000_000

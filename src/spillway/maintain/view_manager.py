@@ -1,4 +1,4 @@
-"""The view manager: keeps a stored view equal to its definition over sources that go on changing.
+"""The view manager: keeps a stored view equal to its definition while its sources change.
 
 A round cuts every server (its update vector: whole transactions), plans, asks the sources, announces the new
 vectors to them, and commits the view's delta with the vectors. Until that commit nothing has happened: a
@@ -233,7 +233,7 @@ class ViewManager:
     def _joined(
         self, at: Mapping[str, str] | None, load: Load | None = None
     ) -> tuple[pa.Table, dict[str, str]]:
-        """The rows of the view over complete sources, and the vectors that they stand for."""
+        """The rows of the view over complete sources, and the vectors of these sources."""
         began = self._clock()
         cuts = {
             name: self._servers[name].load(
@@ -294,7 +294,7 @@ class ViewManager:
         )
 
     def _tell(self, names: Sequence[str], tell: Callable[[str], None]) -> None:
-        """Tell some servers; remote ones side by side.
+        """Tell some servers; remote ones in parallel.
 
         Nothing comes back: threads that read rows would wait for each other's turn in the interpreter.
         """

@@ -1,7 +1,7 @@
-"""The stored view: a DuckDB file with the view's rows, how often each occurs, and the vectors they stand for.
+"""The stored view: a DuckDB file with the view's rows, how often each occurs, and the vectors of the sources.
 
-A round's delta and its vectors are committed in one transaction, so a restart goes on exactly where the rows
-are. `result` is the view to read: the named columns and `_count` (see `count_name`). A count can never
+A round's delta and its vectors are committed in one transaction, so a restart continues exactly there.
+`result` is the view to read: the named columns and `_count` (see `count_name`). A count can never
 become negative; if a delta would make it so, the sources and the view disagree and nothing is written. Rows
 are found again by a digest of 128 bits: comparing all columns of a million rows takes a second, comparing
 digests 30 ms. Of an aggregated view `result` has one row per group (`group_store.py`); the rows of the
@@ -37,7 +37,7 @@ FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What the store stands for; `round` is 0 after the initial load."""
+    """The vectors of the stored rows; `round` is 0 after the initial load."""
 
     reader: str
     round: int
@@ -110,11 +110,11 @@ class ViewStore:
 
     @property
     def place(self) -> str:
-        """Where this store is: servers take another reader of the same place for one that is gone."""
+        """Where this store is; to servers, another reader with the same place is an old one of this store."""
         return f"{platform.node()}:{self._path.resolve()}"
 
     def check_in_place(self) -> None:
-        """Refuse to go on if another file has taken the place of the one that is open."""
+        """Refuse to continue if another file has replaced the open one."""
         if not self._path.exists() or self._path.stat().st_ino != self._inode:
             raise CheckpointError(
                 f"view store {self._path} was removed or replaced while it was maintained; run the job again"

@@ -60,7 +60,7 @@ class ChangeReaders:
             self._connection.execute(f"INSERT INTO {self._readers} VALUES (?, ?, 0)", [reader, relation])
 
     def leave(self, reader: str, store: str) -> list[str]:
-        """Take out a reader and its parts, and others of the same store; the relations that nobody reads."""
+        """Remove a reader, its parts and others of the same store; returns the relations without readers."""
         names = [
             name
             for (name,) in self._rows(

@@ -1,9 +1,9 @@
 """What a database must offer so that views over its tables can be maintained.
 
 A vector is a text that says exactly which committed changes it contains: whole transactions, across all
-tables of the server. For two vectors of one server that were read after each other, the later one contains
-the earlier. Every answer comes from one transaction, together with the changes that this transaction saw and
-the given vector does not contain; so the caller can take them out, whoever writes meanwhile.
+tables of the server. Of two vectors read from one server, the later contains the earlier. Every answer comes
+from one transaction, together with the changes that this transaction saw and the given vector does not
+contain; so the caller can take them out, even while others write.
 
 A vector also says which incarnation of the tables it belongs to (`position.py`). A server refuses a vector of
 another incarnation with an `IncarnationError`: the table was dropped and recreated, or an older copy of the

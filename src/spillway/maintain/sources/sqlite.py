@@ -140,7 +140,7 @@ class SqliteServer:
         self._readers = ChangeReaders(self._connection, "spillway_", f"SQLite file {self._path}")
 
     def _reconnect(self) -> None:
-        """A connection may go on with a file that another one was copied over, or with pages of it."""
+        """After another file was copied over this one, an open connection may still show the old pages."""
         self._connection.close()
         self._connect()
 

@@ -124,7 +124,7 @@ class SqliteCapture:
         self._connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [self._changes_name, last])
 
     def last(self) -> int:
-        """The number of the last change; it stays though changes are deleted."""
+        """The number of the last change, also after changes were deleted."""
         ((number,),) = self._connection.execute(
             "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0), "
             f"coalesce((SELECT max(spillway_number) FROM {self.changes}), 0))",

@@ -1,7 +1,7 @@
 """How many keys a composite query carries: 50 to begin with (figure 10.10), then what was measured as best.
 
 Each size of a ladder is judged by its seconds per key. The neighbours of the best size are tried while they
-are unknown, and again now and then, because a source's speed changes. Only whole sub-batches count.
+are unknown, and again from time to time, because a source's speed changes. Only whole sub-batches count.
 """
 
 from __future__ import annotations
