@@ -3,12 +3,12 @@
 import sys
 
 from spillway.job.maintain import read_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 
 
 def main() -> None:
-    with Maintenance(read_maintain_job(sys.argv[1])) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(sys.argv[1])) as maintenance:
+        maintenance.manager.start()
         print("ready", flush=True)
         while True:
             if maintenance.manager.round() is not None:

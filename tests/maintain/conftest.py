@@ -16,17 +16,18 @@ from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 
 from kit.postgres import PostgresServers
-from spillway.maintain.definition import ViewDefinition, define_view
+from spillway.maintain.choice import PlanChooser
+from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
 from spillway.maintain.reference import Bag, recompute
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
 from spillway.maintain.sources.postgres.server import PostgresServer
-from spillway.maintain.sources.server import Cut, Relation, Server
+from spillway.maintain.sources.server import Cut, Server, SourceTable
 from spillway.maintain.sources.sqlite import SqliteServer
 from spillway.maintain.unify import KeySet
-from spillway.maintain.view_manager import Choose, ViewManager
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
 from spillway.model.view import View
 
@@ -83,9 +84,9 @@ class FileWriter:
 
     def close(self) -> None:
         self.commit_slow()
-        for one in (self._slow, self._connection):
-            if one is not None:
-                one.close()
+        for connection in (self._slow, self._connection):
+            if connection is not None:
+                connection.close()
 
     def _rowid(self, table: str, place: int) -> int:
         sql_text = f'SELECT rowid FROM "{table}" ORDER BY rowid LIMIT 1 OFFSET {place}'
@@ -107,8 +108,8 @@ class PostgresWriter:
         self._run(f"DELETE FROM {{0}} WHERE ctid = (SELECT ctid FROM {{0}} LIMIT 1 OFFSET {place})", table)
 
     def update(self, table: str, place: int, row: Row) -> None:
-        one = f"(SELECT ctid FROM {{0}} LIMIT 1 OFFSET {place})"
-        self._run(f"UPDATE {{0}} SET a = %s, b = %s, c = %s WHERE ctid = {one}", table, row)
+        picked = f"(SELECT ctid FROM {{0}} LIMIT 1 OFFSET {place})"
+        self._run(f"UPDATE {{0}} SET a = %s, b = %s, c = %s WHERE ctid = {picked}", table, row)
 
     def rows(self, table: str) -> list[Row]:
         return self._run("SELECT a, b, c FROM {}", table).fetchall()
@@ -172,20 +173,20 @@ class Interfering:
         self.at_cut: dict[str, list[Row]] = {}
         self.calm = False
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         cut = self.inner.load(relations, at)
         if at is None:
             self._remember()
         self.disturb()
         return cut
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         cut = self.inner.changes(relations, since)
         self._remember()
         self.disturb()
         return cut
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         self.disturb()
         return self.inner.ask(relation, key_sets, vector)
 
@@ -270,7 +271,7 @@ class World:
         kinds: Sequence[str],
         edges: Sequence[tuple[int, int, str]],
         inputs: int,
-        choose: Callable[[ViewDefinition], Choose],
+        chooser: PlanChooser,
         chance: random.Random,
         store: Path,
         cooperative: bool = True,
@@ -279,7 +280,7 @@ class World:
         self.chance = chance
         opened = [open_server(kind, cooperative) for kind in kinds]
         self.tables = [f"t{node}" for node in range(inputs)]
-        self.homes = [Home(f"s{node % len(kinds)}", self.tables[node]) for node in range(inputs)]
+        self.homes = [TableLocation(f"s{node % len(kinds)}", self.tables[node]) for node in range(inputs)]
         for home in self.homes:
             opened[int(home.server[1:])][1].create(home.table)
         self.servers: dict[str, Interfering] = {
@@ -296,17 +297,15 @@ class World:
         text = f"SELECT {items} FROM {', '.join(self.tables)} WHERE {on}{where}"
         catalog = {h.table: self.servers[h.server].columns(h.table) for h in self.homes}
         self.definition = define_view(View.sql(text), catalog)
-        self.choose, self.store_path = choose, store
+        self.chooser, self.store_path = chooser, store
         self.store: ViewStore | None = None
         self.manager: ViewManager | None = None
 
     def start(self) -> ViewManager:
         """A manager over the stored view; also after `stop`."""
         names = [item.name for item in self.definition.outputs]
-        self.store = ViewStore(self.store_path, self.definition.fingerprint, names)
-        self.manager = ViewManager(
-            self.definition, self.homes, self.servers, self.store, self.choose(self.definition)
-        )
+        self.store = ViewStore.open(self.store_path, self.definition.fingerprint, names)
+        self.manager = ViewManager(self.definition, self.homes, self.servers, self.store, self.chooser)
         return self.manager
 
     def stop(self) -> None:
@@ -333,7 +332,7 @@ class World:
         states = [bag(self.servers[home.server].at_cut[home.table]) for home in self.homes]
         joined: Counter[tuple[Any, ...]] = Counter()
         for wide, weight in recompute(self.definition.graph, states).items():
-            row = tuple(value for one in wide if one is not None for _, value in one)
+            row = tuple(value for values in wide if values is not None for _, value in values)
             if keep(row):
                 joined[row] += weight
         return joined
@@ -355,5 +354,5 @@ def world(open_server: Open, tmp_path: Path) -> Iterator[Callable[..., World]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.stop()
+    for each_world in made:
+        each_world.stop()

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from spillway.job.maintain import read_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 
 
 def die(*_: Any, **__: Any) -> None:
@@ -19,8 +19,8 @@ def die(*_: Any, **__: Any) -> None:
 
 def main() -> None:
     job, place = sys.argv[1:]
-    with Maintenance(read_maintain_job(job)) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(job)) as maintenance:
+        maintenance.manager.start()
         if place == "ask":
             for server in maintenance.servers.values():
                 calls = iter([server.ask])

@@ -11,10 +11,11 @@ import duckdb
 import pytest
 
 from spillway.errors import ViewError
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.definition import define_view
-from spillway.maintain.settings import Home
+from spillway.maintain.plan import RECOMPUTE
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.duckdb import DuckDbServer
-from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
 from spillway.model.view import View
@@ -60,15 +61,15 @@ def change(base: duckdb.DuckDBPyConnection, chance: random.Random) -> None:
 def equal(ours: list[Row], theirs: list[Row]) -> bool:
     """Floating-point sums may differ in the last bits; everything else is equal."""
 
-    def same(one: Any, other: Any) -> bool:
-        if isinstance(one, float) and isinstance(other, float):
-            return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
-        return bool(one == other)
+    def same(left: Any, right: Any) -> bool:
+        if isinstance(left, float) and isinstance(right, float):
+            return math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
+        return bool(left == right)
 
     order: Callable[[Row], Any] = lambda row: [(value is None, str(value)) for value in row]  # noqa: E731
     ours, theirs = sorted(ours, key=order), sorted(theirs, key=order)
     return len(ours) == len(theirs) and all(
-        same(a, b) for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True)
+        same(a, b) for left, right in zip(ours, theirs, strict=True) for a, b in zip(left, right, strict=True)
     )
 
 
@@ -83,10 +84,11 @@ def test_rounds(name: str, tmp_path: Path) -> None:
     outputs = [item.name for item in definition.outputs]
 
     def opened() -> tuple[ViewStore, ViewManager]:
-        store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, outputs, definition.aggregation)
-        homes = [Home("base", "l"), Home("base", "r")]
-        choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
-        return store, ViewManager(definition, homes, {"base": server}, store, choose)
+        store = ViewStore.open(
+            tmp_path / "view.duckdb", definition.fingerprint, outputs, definition.aggregation
+        )
+        homes = [TableLocation("base", "l"), TableLocation("base", "r")]
+        return store, ViewManager(definition, homes, {"base": server}, store, choose_by_name("batch"))
 
     store, manager = opened()
     manager.open()
@@ -120,9 +122,9 @@ def test_verify_finds_a_wrong_group(tmp_path: Path) -> None:
     outputs = [item.name for item in definition.outputs]
     path = tmp_path / "view.duckdb"
     for expected in (0, 1):
-        store = ViewStore(path, definition.fingerprint, outputs, definition.aggregation)
-        homes = [Home("base", "l"), Home("base", "r")]
-        manager = ViewManager(definition, homes, {"base": server}, store, lambda _: None)
+        store = ViewStore.open(path, definition.fingerprint, outputs, definition.aggregation)
+        homes = [TableLocation("base", "l"), TableLocation("base", "r")]
+        manager = ViewManager(definition, homes, {"base": server}, store, choose_by_name(RECOMPUTE))
         assert manager.verify() == expected
         manager.close()
         store.close()

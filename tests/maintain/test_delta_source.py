@@ -11,9 +11,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from kit.tables import change_delta, random_rows
 from spillway.errors import SourceError
+from spillway.maintain.choice import FixedChoice
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -51,14 +52,14 @@ def test_every_strategy_over_versions(tmp_path: Path) -> None:
         write_deltalake(tmp_path / name, random_rows(chance, 8))
     server = Busy(tmp_path)
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     chosen = ["batch"]
     manager = ViewManager(
         definition,
-        [Home("lake", name) for name in TABLES],
+        [TableLocation("lake", name) for name in TABLES],
         {"lake": server},
         store,
-        lambda sizes: plan_round(chosen[0], definition.graph, sizes),
+        FixedChoice(lambda graph, sizes: plan_round(chosen[0], graph, sizes)),
     )
     manager.open()
     for strategy in STRATEGIES:

@@ -1,27 +1,18 @@
 """Every strategy over every kind of source: chains, stars and cycles of 2 to 8 inputs, while others write."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from spillway.maintain.definition import ViewDefinition
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.plan import RECOMPUTE
-from spillway.maintain.strategies.registry import STRATEGIES, plan_round
-from spillway.maintain.view_manager import Choose
+from spillway.maintain.strategies.registry import STRATEGIES
 
 KINDS = ("postgresql", "sqlite", "duckdb", "delta", "postgresql log", "mixed")
 SHAPES = ("chain", "star", "cyclic")
 LARGEST = {"greedy": 4, "sequential": 5}
 """Greedy grouping multiplies what has no edge; sequential maintenance asks once per update."""
-
-
-def by_name(strategy: str) -> Callable[[ViewDefinition], Choose]:
-    def choose(definition: ViewDefinition) -> Choose:
-        return lambda sizes: None if strategy == RECOMPUTE else plan_round(strategy, definition.graph, sizes)
-
-    return choose
 
 
 def edges(shape: str, inputs: int, chance: random.Random) -> list[tuple[int, int, str]]:
@@ -52,34 +43,34 @@ def test_the_view_is_right_after_every_round(
 ) -> None:
     inputs = min(max(inputs, 3 if shape == "cyclic" else 2), LARGEST.get(strategy, 8))
     chance = random.Random(f"{kind} {strategy}")
-    one = world(
+    tested = world(
         KINDS[:5] if kind == "mixed" else [kind, kind],
         edges(shape, inputs, chance),
         inputs,
-        choose=by_name(strategy),
+        chooser=choose_by_name(strategy),
         chance=chance,
         cooperative=chance.random() < 0.5,
     )
-    for home in one.homes:
-        one.servers[home.server].writer.insert(home.table, (0, 0, "always joins"))
+    for home in tested.homes:
+        tested.servers[home.server].writer.insert(home.table, (0, 0, "always joins"))
         for _ in range(4 if inputs < 7 else 3):
-            one.servers[home.server].writer.insert(home.table, row(chance))
-    manager = one.start()
+            tested.servers[home.server].writer.insert(home.table, row(chance))
+    manager = tested.start()
     manager.open()
     seen = changed = 0
     for number in range(3):
-        for home in one.homes:
-            one.servers[home.server].writer.insert(home.table, row(chance))
-        one.write(3)
+        for home in tested.homes:
+            tested.servers[home.server].writer.insert(home.table, row(chance))
+        tested.write(3)
         report = manager.round()
         assert report is not None
         assert report.strategy == strategy
-        assert one.stored() == one.expected(), f"round {number}"
-        seen, changed = seen + one.stored().total(), changed + report.delta_rows
-    one.settle()
-    one.calm()
+        assert tested.stored() == tested.expected(), f"round {number}"
+        seen, changed = seen + tested.stored().total(), changed + report.delta_rows
+    tested.settle()
+    tested.calm()
     manager.round()
-    assert one.stored() == one.expected()
+    assert tested.stored() == tested.expected()
     assert manager.verify() == 0
     assert seen, "the view was empty: the test would say nothing"
     assert changed

@@ -18,9 +18,10 @@ import pytest
 from kit.postgres import PostgresServers
 from spillway.errors import SourceError
 from spillway.job.maintain import read_maintain_job
+from spillway.maintain.choice import FixedChoice
 from spillway.maintain.definition import define_view
-from spillway.maintain.maintenance import Maintenance
-from spillway.maintain.settings import Home
+from spillway.maintain.maintenance import open_maintenance
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.postgres.server import PostgresServer
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -65,13 +66,13 @@ def test_a_killed_manager_goes_on_and_applies_nothing_twice(tmp_path: Path, plac
     fill(source, 1)
     job = tmp_path / "job.toml"
     job.write_text(JOB)
-    with Maintenance(read_maintain_job(job)) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(job)) as maintenance:
+        maintenance.manager.start()
     fill(source, 2)
     child = subprocess.run([sys.executable, CHILD, job, place], timeout=60, check=False, capture_output=True)
     assert child.returncode == -signal.SIGKILL, child.stderr
-    with Maintenance(read_maintain_job(job)) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(job)) as maintenance:
+        maintenance.manager.start()
         state = maintenance.store.state()
         assert state is not None
         assert state.round == (1 if place == "confirm" else 0)
@@ -91,7 +92,7 @@ class Chain:
 
     def __init__(self, dsns: list[str], store: Path, patience_seconds: float = 30.0) -> None:
         self.dsns = dsns
-        self.homes = [Home(f"s{node % 2}", f"q{node}") for node in range(4)]
+        self.homes = [TableLocation(f"s{node % 2}", f"q{node}") for node in range(4)]
         for node, home in enumerate(self.homes):
             with psycopg.connect(self.dsn(home)) as connection:
                 connection.execute(f"CREATE TABLE q{node} (a int, b bigint, t timestamptz DEFAULT now())")
@@ -103,17 +104,17 @@ class Chain:
         sql += " JOIN q2 ON q1.b = q2.b JOIN q3 ON q2.a = q3.a"
         catalog = {home.table: self.servers[home.server].columns(home.table) for home in self.homes}
         self.definition = define_view(View.sql(sql), catalog)
-        self.store = ViewStore(store, self.definition.fingerprint, ["x", "y", "t", "z"])
+        self.store = ViewStore.open(store, self.definition.fingerprint, ["x", "y", "t", "z"])
         self.strategy = "conditional"
         self.manager = ViewManager(
             self.definition,
             self.homes,
             self.servers,
             self.store,
-            lambda sizes: plan_round(self.strategy, self.definition.graph, sizes),
+            FixedChoice(lambda graph, sizes: plan_round(self.strategy, graph, sizes)),
         )
 
-    def dsn(self, home: Home) -> str:
+    def dsn(self, home: TableLocation) -> str:
         return self.dsns[int(home.server[1:])]
 
     def write_until(self, stop: threading.Event, seed: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from kit.postgres import PostgresServers
 from spillway.job.maintain import read_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 
 CHILD = Path(__file__).parent / "busy_manager.py"
 VIEW = "SELECT a.x AS x, b.y AS y, c.y AS z FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x"
@@ -84,7 +84,7 @@ def test_killed_at_any_moment(dsns: list[str], tmp_path: Path) -> None:
                 assert child.stdout.readline() == "round\n"
                 time.sleep(chance.random() * 0.4)
                 child.kill()
-            with Maintenance(read_maintain_job(job)) as maintenance:
+            with open_maintenance(read_maintain_job(job)) as maintenance:
                 state = maintenance.store.state()
                 assert state is not None
                 rounds.append(state.round)
@@ -95,8 +95,8 @@ def test_killed_at_any_moment(dsns: list[str], tmp_path: Path) -> None:
             writer.join(30)
     assert rounds == sorted(rounds)
     assert rounds[-1] >= 5, "hardly a round was committed between the kills"
-    with Maintenance(read_maintain_job(job)) as maintenance:
-        maintenance.start()
+    with open_maintenance(read_maintain_job(job)) as maintenance:
+        maintenance.manager.start()
         maintenance.manager.round()
         stored = [tuple(row.values()) for row in maintenance.store.rows().to_pylist()]
     with duckdb.connect() as base:

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from kit.postgres import PostgresServers
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.definition import define_view
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.postgres.server import PostgresServer
-from spillway.maintain.sources.server import Relation
-from spillway.maintain.strategies.registry import plan_round
+from spillway.maintain.sources.server import SourceTable
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
@@ -31,7 +31,7 @@ def dsn(postgres: PostgresServers, request: pytest.FixtureRequest) -> str:
     return postgres.database(request.param)
 
 
-PAIR = Relation("pair", (Column("a", "bigint"), Column("b", "bigint")))
+PAIR = SourceTable("pair", (Column("a", "bigint"), Column("b", "bigint")))
 ONE_TO_NINE = KeySet((0,), pa.table({"c0": pa.array(range(1, 10), pa.int64())}))
 
 
@@ -94,13 +94,13 @@ def test_a_crash_takes_back_no_commit_that_the_view_stands_for(
     server = PostgresServer(dsn, patience_seconds=30)
     catalog = {name: server.columns(name) for name in "lr"}
     definition = define_view(View.sql("SELECT l.b AS x, r.b AS y FROM l JOIN r ON l.a = r.a"), catalog)
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
     manager = ViewManager(
         definition,
-        [Home("one", "l"), Home("one", "r")],
+        [TableLocation("one", "l"), TableLocation("one", "r")],
         {"one": server},
         store,
-        lambda sizes: plan_round("conditional", definition.graph, sizes),
+        choose_by_name("conditional"),
     )
     manager.open()
     for row in range(3):
@@ -156,13 +156,13 @@ def test_every_type_of_key_finds_its_rows(dsn: str, tmp_path: Path, kind: str, w
     )
     catalog = {name: server.columns(name) for name in "lr"}
     definition = define_view(View.sql("SELECT l.id AS x, r.id AS y FROM l JOIN r ON l.k = r.k"), catalog)
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y"])
     manager = ViewManager(
         definition,
-        [Home("one", "l"), Home("one", "r")],
+        [TableLocation("one", "l"), TableLocation("one", "r")],
         {"one": server},
         store,
-        lambda sizes: plan_round("batch", definition.graph, sizes),
+        choose_by_name("batch"),
     )
     manager.open()
     chance = random.Random(1)
@@ -175,7 +175,7 @@ def test_every_type_of_key_finds_its_rows(dsn: str, tmp_path: Path, kind: str, w
                 "SELECT l.id, r.id, count(*) FROM l JOIN r ON l.k = r.k GROUP BY 1, 2"
             ).fetchall()
         assert manager.round() is not None
-        assert sorted(tuple(one.values()) for one in store.rows().to_pylist()) == sorted(expected)
+        assert sorted(tuple(row.values()) for row in store.rows().to_pylist()) == sorted(expected)
         assert manager.verify() == 0
     manager.close()
     store.close()

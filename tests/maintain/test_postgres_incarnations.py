@@ -15,7 +15,7 @@ import pytest
 from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
 from spillway.job.maintain import parse_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.settings import MaintainJob
 
 FEEDS = {"triggers": 0, "logical": 10}
@@ -47,9 +47,11 @@ class Place:
 
     def maintain(self, *, reload: bool = False) -> None:
         """A round, after which the view is right."""
-        with Maintenance(self.job, how="replace" if reload else "maintain") as maintenance:
-            maintenance.start(reload=reload)
-            maintenance.round()
+        with open_maintenance(self.job, replace=reload) as maintenance:
+            if reload:
+                maintenance.manager.reload()
+            maintenance.manager.start()
+            maintenance.manager.round()
             stored = sorted(maintenance.store.result())
         expected = self.run("SELECT l.b, r.b, count(*) FROM l JOIN r ON l.a = r.a GROUP BY 1, 2")
         assert stored == sorted(expected)
@@ -67,7 +69,7 @@ class Place:
 def place(request: pytest.FixtureRequest, postgres: PostgresServers, tmp_path: Path) -> Iterator[Place]:
     found = Place(postgres.database(FEEDS[request.param]), tmp_path, request.param)
     yield found
-    with Maintenance(found.job, how="replace") as maintenance:
+    with open_maintenance(found.job, replace=True) as maintenance:
         maintenance.manager.forget()
 
 
@@ -156,5 +158,5 @@ def test_an_older_copy_of_the_whole_server(
     for value in range(10, 14):
         place.run(f"INSERT INTO l VALUES (1, {value})")
     place.must_ask_for_a_reload()
-    with Maintenance(place.job, how="replace") as maintenance:
+    with open_maintenance(place.job, replace=True) as maintenance:
         maintenance.manager.forget()

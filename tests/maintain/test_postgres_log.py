@@ -14,11 +14,11 @@ import pytest
 from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError, SourceError
 from spillway.maintain.sources.postgres.server import PostgresServer
-from spillway.maintain.sources.server import Relation
+from spillway.maintain.sources.server import SourceTable
 from spillway.maintain.unify import KeySet
 from spillway.model.schema import Column
 
-TABLE = Relation("Odd Name", (Column("c", "string"), Column("a", "bigint"), Column("b", "double")))
+TABLE = SourceTable("Odd Name", (Column("c", "string"), Column("a", "bigint"), Column("b", "double")))
 SLOTS = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
 
 
@@ -39,12 +39,12 @@ def writer(dsn: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def server(dsn: str, writer: psycopg.Connection[Any]) -> Iterator[PostgresServer]:
-    one = PostgresServer(dsn)
-    one.install(["Odd Name"], "reader")
-    assert one.feed == "logical"
-    yield one
-    one.forget(["Odd Name"], "reader")
-    one.close()
+    opened = PostgresServer(dsn)
+    opened.install(["Odd Name"], "reader")
+    assert opened.feed == "logical"
+    yield opened
+    opened.forget(["Odd Name"], "reader")
+    opened.close()
 
 
 def loaded(server: PostgresServer, reader: str = "reader") -> str:

@@ -1,7 +1,6 @@
 """After every round the stored view is the join of its sources at the cut, whoever writes meanwhile."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,10 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.examples import examples
-from spillway.maintain.definition import ViewDefinition
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.plan import RECOMPUTE
-from spillway.maintain.strategies.registry import STRATEGIES, plan_round
-from spillway.maintain.view_manager import Choose
+from spillway.maintain.strategies.registry import STRATEGIES
 
 FEW = settings(
     max_examples=examples(20),  # an example makes databases: more than a second
@@ -20,15 +18,6 @@ FEW = settings(
 )
 KINDS = ("postgresql", "postgresql log", "sqlite", "duckdb")
 PAIRS = ("aa", "ab", "ba", "bb", "cc", "aa bb")
-
-
-def by_name(strategy: str) -> Callable[[ViewDefinition], Choose]:
-    def choose(definition: ViewDefinition) -> Choose:
-        if strategy == RECOMPUTE:
-            return lambda _: None
-        return lambda sizes: plan_round(strategy, definition.graph, sizes)
-
-    return choose
 
 
 @st.composite
@@ -61,28 +50,28 @@ def test_rounds_while_others_write(
     cooperative: bool,
 ) -> None:
     inputs, edges = shape
-    one = world(
+    tested = world(
         KINDS if kind == "mixed" else [kind, kind][: 1 + seed % 2],
         edges,
         inputs,
-        choose=by_name(strategy),
+        chooser=choose_by_name(strategy),
         chance=random.Random(seed),
         cooperative=cooperative,
     )
-    one.write(6 * inputs)
-    one.settle()  # recording changes begins when running writers are through
-    manager = one.start()
+    tested.write(6 * inputs)
+    tested.settle()  # recording changes begins when running writers are through
+    manager = tested.start()
     for number in range(3):
         manager.open()
         manager.round()
-        assert one.stored() == one.expected(), f"round {number}"
-        one.write(4)
+        assert tested.stored() == tested.expected(), f"round {number}"
+        tested.write(4)
         if number == 1:
-            one.stop()
-            manager = one.start()
-    one.settle()
-    one.calm()
+            tested.stop()
+            manager = tested.start()
+    tested.settle()
+    tested.calm()
     manager.round()
-    assert one.stored() == one.expected()
+    assert tested.stored() == tested.expected()
     assert manager.verify() == 0
-    one.stop()
+    tested.stop()

@@ -10,7 +10,7 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from kit.examples import examples
 from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
 from spillway.job.maintain import parse_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import Maintenance, open_maintenance
 
 KINDS = ("sqlite", "duckdb", "delta", "postgresql", "postgresql log")
 SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int64(), "v": pa.int64()})
@@ -113,11 +113,11 @@ class DeltaSource:
         self.create()
 
     def replace(self, row: Row) -> None:
-        kept = [one for one in self.rows() if one[0] != row[0]]
+        kept = [kept_row for kept_row in self.rows() if kept_row[0] != row[0]]
         write_deltalake(self._path, self._table([*kept, row]), mode="overwrite")
 
     def ignore(self, row: Row) -> None:
-        if all(one[0] != row[0] for one in self.rows()):
+        if all(kept_row[0] != row[0] for kept_row in self.rows()):
             write_deltalake(self._path, self._table([row]), mode="append")
 
     def update(self, identity: int, value: int) -> None:
@@ -169,6 +169,7 @@ class Life:
         self.disturbed = False
         self.copies: set[str] = set()
         self.open: Maintenance | None = None
+        self.context = ExitStack()
 
     def write(self, table: str, what: str, *values: int) -> None:
         source = self.o if table == "o" else self.p
@@ -217,7 +218,7 @@ class Life:
 
     def forget(self) -> None:
         self.close()
-        with Maintenance(self.job, how="replace") as maintenance:
+        with open_maintenance(self.job, replace=True) as maintenance:
             maintenance.manager.forget()
         self.disturbed = False
 
@@ -225,8 +226,8 @@ class Life:
         try:
             maintenance = self._opened()
             with _killed(maintenance, killed_at):
-                maintenance.start()
-                maintenance.round()
+                maintenance.manager.start()
+                maintenance.manager.round()
         except Killed:
             self.close()
             return
@@ -242,11 +243,12 @@ class Life:
 
     def reload(self, killed_at: str | None = None) -> None:
         self.close()
-        maintenance = self._opened("replace")
+        maintenance = self._opened(replace=True)
         loaded = maintenance.store.state() is not None
         try:
             with _killed(maintenance, killed_at):
-                maintenance.start(reload=True)
+                maintenance.manager.reload()
+                maintenance.manager.start()
         except Killed:
             self.disturbed = self.disturbed or loaded
             self.close()
@@ -257,12 +259,12 @@ class Life:
 
     def close(self) -> None:
         if self.open is not None:
-            self.open.__exit__(None, None, None)
+            self.context.close()
             self.open = None
 
-    def _opened(self, how: str = "maintain") -> Maintenance:
+    def _opened(self, *, replace: bool = False) -> Maintenance:
         if self.open is None:
-            self.open = Maintenance(self.job, how=how).__enter__()
+            self.open = self.context.enter_context(open_maintenance(self.job, replace=replace))
         return self.open
 
     def _check(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from kit.commands import Call
 from spillway.job.maintain import read_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 
 JOB = """
 [view]
@@ -148,7 +148,7 @@ def test_random_statements_over_every_kind_of_key(shop: Shop, table: str, trigge
     chance = random.Random(f"{table} {trigger}")
     shop.connection.executescript(TABLES[table])
     shop.connection.executescript(TRIGGERS[trigger])
-    with Maintenance(read_maintain_job(shop.root / "job.toml")) as maintenance:
+    with open_maintenance(read_maintain_job(shop.root / "job.toml")) as maintenance:
         maintenance.manager.open()
         lived = []
         for number in range(5):

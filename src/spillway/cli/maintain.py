@@ -16,12 +16,16 @@ from spillway.job import read_maintain_job
 from spillway.maintain import (
     AUTO,
     AlgebraBySize,
+    Backend,
     MaintainJob,
     Maintenance,
     RoundReport,
+    current_costs,
     explain_dict,
     explain_text,
     lag_metrics,
+    open_maintenance,
+    open_sources,
     run_rounds,
 )
 from spillway.manager.journal import Journal
@@ -44,28 +48,30 @@ def maintain(
     ] = False,
     reload: Annotated[
         bool,
-        typer.Option("--reload", help="Load the view anew first; the old result stays until that is done."),
+        typer.Option("--reload", help="Load the view again first; the old result stays until that is done."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Maintain a stored view over databases that go on changing: one round, or round after round."""
+    """Maintain a stored view while its databases change: one round, or round after round."""
     if sum([verify, explain, forget, reload]) > 1:
         raise JobError("--verify, --explain, --forget and --reload exclude each other; give one of them")
     parsed = read_maintain_job(job)
     with ExitStack() as stack:
         if forget and not parsed.store.exists():
             stack.callback(_remove, parsed.store)
-        how = "plan" if explain else "replace" if forget or reload else "maintain"
-        maintenance = stack.enter_context(_opened(parsed, stack, how))
+        backend = _backend(parsed, stack)
+        if explain:
+            _explain(parsed, backend, updates, json)
+            return
+        maintenance = stack.enter_context(open_maintenance(parsed, backend, replace=forget or reload))
         if forget:
             _forget(maintenance, parsed, json)
-        elif explain:
-            _explain(maintenance, parsed, updates, json)
         elif verify:
-            maintenance.start()
             _verify(maintenance, json)
         else:
-            maintenance.start(reload=reload)
+            if reload:
+                maintenance.manager.reload()
+            maintenance.manager.start()
             _run(maintenance, parsed, reload, json)
 
 
@@ -74,17 +80,17 @@ def _remove(store: Path) -> None:
         store.unlink()
 
 
-def _opened(job: MaintainJob, stack: ExitStack, how: str) -> Maintenance:
-    """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
+def _backend(job: MaintainJob, stack: ExitStack) -> Backend:
+    """What maintains the view; if the job needs a Spark session, `stack` ends it."""
     if not job.needs_spark:
-        return Maintenance(job, how=how)
+        return Backend()
     from spillway.spark.maintain import ComputeLoad, SparkAlgebra, SparkServer
     from spillway.spark.session import Session
 
     spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
     load = ComputeLoad(spark, job.spark_rows)
-    return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra, load, how=how)
+    return Backend(lambda spec: SparkServer(spark, spec.place), algebra, load)
 
 
 def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
@@ -119,7 +125,7 @@ def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool)
                 ask = interruptible(stop.set, "stopping after the current round")
                 asked = signals.enter_context(ask)
             run_rounds(
-                maintenance,
+                maintenance.manager,
                 forever=forever,
                 interval_seconds=job.interval_seconds,
                 stop=stop,
@@ -170,15 +176,15 @@ def _verify(maintenance: Maintenance, json: bool) -> None:
             say(f"changes that are not in it yet: {later}; run spillway maintain to apply them")
 
 
-def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: bool) -> None:
-    homes = [job.sources[one.source] for one in maintenance.definition.inputs]
-    document: dict[str, Any] = explain_dict(
-        maintenance.definition,
-        homes,
-        [updates] * len(homes),
-        None if job.strategy == AUTO else job.strategy,
-        maintenance.cost_model() if maintenance.loaded else None,
-    )
+def _explain(job: MaintainJob, backend: Backend, updates: int, json: bool) -> None:
+    with open_sources(job, backend) as sources:
+        document: dict[str, Any] = explain_dict(
+            sources.definition,
+            sources.locations,
+            [updates] * len(sources.locations),
+            None if job.strategy == AUTO else job.strategy,
+            current_costs(job, sources, backend),
+        )
     if json:
         print_json(document)
     else:

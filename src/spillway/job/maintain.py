@@ -9,7 +9,7 @@ from typing import Any
 from spillway.errors import JobError
 from spillway.job.job import read_spark, read_view
 from spillway.job.table import known, path_of, read_job_file, resolve, subtable, text
-from spillway.maintain import AUTO, KINDS, RECOMPUTE, Home, MaintainJob, ServerSpec
+from spillway.maintain import AUTO, KINDS, RECOMPUTE, MaintainJob, ServerSpec, TableLocation
 from spillway.maintain.sources import FEEDS
 from spillway.maintain.strategies import STRATEGIES
 
@@ -75,7 +75,7 @@ def _server(name: str, body: object, base: Path) -> ServerSpec:
     return ServerSpec(body["kind"], place, cooperative, sub_batch, feed)
 
 
-def _source(name: str, body: object, servers: Mapping[str, ServerSpec]) -> Home:
+def _source(name: str, body: object, servers: Mapping[str, ServerSpec]) -> TableLocation:
     where = f"[sources.{name}]"
     if not isinstance(body, Mapping):
         raise JobError(f"{where} must be a table with server and table")
@@ -85,7 +85,7 @@ def _source(name: str, body: object, servers: Mapping[str, ServerSpec]) -> Home:
     server = text(body, "server", where)
     if server not in servers:
         raise JobError(f"{where} server = {server!r}: there is no [servers.{server}]")
-    return Home(server, text(body, "table", where) if "table" in body else name)
+    return TableLocation(server, text(body, "table", where) if "table" in body else name)
 
 
 def _whole(table: Mapping[str, Any], key: str, default: int, where: str) -> int:

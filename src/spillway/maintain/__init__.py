@@ -5,22 +5,29 @@ Start with `view_manager`, then `plan` and `execute`; `strategies` make plans, `
 `sources` are the databases.
 """
 
-from spillway.maintain.algebra import AlgebraBySize, canonical, consolidate, negated, weighted
+from spillway.maintain.algebra import AlgebraBySize, canonical, comparable, consolidate, negated, weighted
 from spillway.maintain.calibration import calibrate
-from spillway.maintain.choice import choose_by_name
+from spillway.maintain.choice import CostChoice, FixedChoice, PlanChooser, choose_by_name
 from spillway.maintain.continuous import lag_metrics, run_rounds
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition, define_view, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.execute import Answer
 from spillway.maintain.explain import explain_dict, explain_text
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import (
+    Backend,
+    Maintenance,
+    current_costs,
+    open_maintenance,
+    open_sources,
+)
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
-from spillway.maintain.regression import CostFunction, Sample, fit
-from spillway.maintain.settings import AUTO, KINDS, SPARK, Home, MaintainJob, ServerSpec
+from spillway.maintain.query_cost import QueryCost
+from spillway.maintain.regression import CostFunction, CostSample, fit
+from spillway.maintain.round_report import RoundReport
+from spillway.maintain.settings import AUTO, KINDS, SPARK, MaintainJob, ServerSpec, TableLocation
 from spillway.maintain.unify import KeySet
-from spillway.maintain.view_manager import RoundReport, ViewManager
+from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
 
 __all__ = [
@@ -31,17 +38,21 @@ __all__ = [
     "WEIGHT",
     "AlgebraBySize",
     "Answer",
+    "Backend",
+    "CostChoice",
     "CostFunction",
-    "CostModel",
+    "CostSample",
     "Edge",
-    "Home",
+    "FixedChoice",
     "KeySet",
     "MaintainJob",
     "Maintenance",
     "MaintenancePlan",
+    "PlanChooser",
+    "QueryCost",
     "RoundReport",
-    "Sample",
     "ServerSpec",
+    "TableLocation",
     "ViewDefinition",
     "ViewGraph",
     "ViewManager",
@@ -49,7 +60,9 @@ __all__ = [
     "calibrate",
     "canonical",
     "choose_by_name",
+    "comparable",
     "consolidate",
+    "current_costs",
     "define_view",
     "delta_schema",
     "explain_dict",
@@ -57,6 +70,8 @@ __all__ = [
     "fit",
     "lag_metrics",
     "negated",
+    "open_maintenance",
+    "open_sources",
     "row_schema",
     "run_rounds",
     "weighted",

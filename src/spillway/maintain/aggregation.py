@@ -41,7 +41,7 @@ class Aggregation:
 
 def is_aggregated(select: exp.Select) -> bool:
     """Whether the view groups rows, or aggregates all of them."""
-    return bool(select.args.get("group")) or any(_call(_bare(one)) for one in select.expressions)
+    return bool(select.args.get("group")) or any(_call(_bare(item)) for item in select.expressions)
 
 
 def read_aggregation(select: exp.Select, scope: Scope) -> tuple[Aggregation, tuple[SelectItem, ...]]:
@@ -49,14 +49,14 @@ def read_aggregation(select: exp.Select, scope: Scope) -> tuple[Aggregation, tup
     stored = {label(node): node for node in _group_nodes(select, scope)}
     groups = len(stored)
     items, columns = list[SelectItem](), list[AggregateColumn]()
-    for one in select.expressions:
-        node = _bare(one)
+    for item in select.expressions:
+        node = _bare(item)
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            raise unsupported("* beside GROUP BY", one, "name the columns you want")
+            raise unsupported("* beside GROUP BY", item, "name the columns you want")
         function, argument = _call(node) or ("group", node)
         resolved = None if argument is None else resolve(argument, scope)
-        named = isinstance(one, exp.Alias | exp.Column)
-        items.append(SelectItem(one.alias_or_name if named else label(node), resolved or node))
+        named = isinstance(item, exp.Alias | exp.Column)
+        items.append(SelectItem(item.alias_or_name if named else label(node), resolved or node))
         if resolved is None:
             columns.append(AggregateColumn(items[-1].name, function, None))
             continue
@@ -81,18 +81,18 @@ def _group_nodes(select: exp.Select, scope: Scope) -> list[exp.Expr]:
         if value and part != "expressions":
             raise unsupported(f"GROUP BY {part.upper()}", group, "group by columns")
     nodes = []
-    for one in group.expressions:
-        if isinstance(one, exp.Literal) and not one.is_string:
-            place = int(str(one.this)) if str(one.this).isdigit() else 0
+    for key in group.expressions:
+        if isinstance(key, exp.Literal) and not key.is_string:
+            place = int(str(key.this)) if str(key.this).isdigit() else 0
             if not 0 < place <= len(select.expressions):
-                raise ViewError(f"GROUP BY {one.this}: there are {len(select.expressions)} result columns")
-            one = _bare(select.expressions[place - 1])
-        nodes.append(resolve(one, scope))
+                raise ViewError(f"GROUP BY {key.this}: there are {len(select.expressions)} result columns")
+            key = _bare(select.expressions[place - 1])
+        nodes.append(resolve(key, scope))
     return nodes
 
 
 def _call(node: exp.Expr) -> tuple[Function, exp.Expr | None] | None:
-    """The function and its argument, None for all rows; nothing if it is no aggregate."""
+    """The function and its argument, None for all rows; nothing if it is not an aggregate."""
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     if name not in _FUNCTIONS:
         return None

@@ -114,20 +114,26 @@ def canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))
 
 
-def equal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where two columns are equal as keys; false where one is NULL."""
-    if one.type != other.type:
-        one, other = one.cast(pa.int64()), other.cast(pa.int64())
-    same = pc.equal(one, other)
-    if pa.types.is_floating(one.type):
-        same = pc.or_(same, pc.and_(pc.is_nan(one), pc.is_nan(other)))
+def comparable(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Two key columns with the same type: integers of different width become 64 bits wide."""
+    if left.type == right.type:
+        return left, right
+    return left.cast(pa.int64()), right.cast(pa.int64())
+
+
+def equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where two columns are equal as keys; false where either is NULL."""
+    left, right = comparable(left, right)
+    same = pc.equal(left, right)
+    if pa.types.is_floating(left.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(left), pc.is_nan(right)))
     return pc.fill_null(same, False)
 
 
 def join(delta: pa.Table, state: pa.Table, pairs: Sequence[tuple[str, str]]) -> pa.Table:
     """All pairs of rows that are equal in `pairs` of columns; weights multiply. No columns: all pairs."""
     state = state.rename_columns([_STATE_WEIGHT if n == WEIGHT else n for n in state.column_names])
-    ours, theirs = [delta.column(one) for one, _ in pairs], [state.column(other) for _, other in pairs]
+    ours, theirs = [delta.column(our) for our, _ in pairs], [state.column(their) for _, their in pairs]
     if len(pairs) == 1 and all(pa.types.is_integer(keys[0].type) for keys in (ours, theirs)):
         left, right = _matches(ours[0], theirs[0])
         rows, others = delta.take(left), state.take(right)
@@ -163,12 +169,12 @@ def _hash_join(
     """Any keys, by Arrow's own join; keys are columns of their own, because a column may be in two pairs."""
     left, right = list[str](), list[str]()
     if not ours:
-        ours, theirs = ([pa.chunked_array([pa.repeat(pa.scalar(0), one.num_rows)])] for one in (delta, state))
-    for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-        if one.type != other.type:
-            one, other = one.cast(pa.int64()), other.cast(pa.int64())
-        delta = delta.append_column(f"left{number}", canonical(one))
-        state = state.append_column(f"right{number}", canonical(other))
+        ours, theirs = (
+            [pa.chunked_array([pa.repeat(pa.scalar(0), table.num_rows)])] for table in (delta, state)
+        )
+    for number, (our, their) in enumerate(map(comparable, ours, theirs)):
+        delta = delta.append_column(f"left{number}", canonical(our))
+        state = state.append_column(f"right{number}", canonical(their))
         left.append(f"left{number}")
         right.append(f"right{number}")
     joined = delta.join(

@@ -6,18 +6,21 @@ spread over three orders of magnitude; a slow source is asked each of them once,
 
 from __future__ import annotations
 
+import json
 from typing import Protocol
 
 import pyarrow as pa
 
-from spillway.maintain.cost_model import CostModel, Direction
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import row_schema
-from spillway.maintain.regression import CostFunction, Sample, fit
+from spillway.maintain.query_cost import Direction, QueryCost
+from spillway.maintain.regression import CostFunction, CostSample, fit
 from spillway.maintain.unify import KeySet
+from spillway.maintain.view_store import ViewStore
 
 SIZES = (10, 50, 250, 1000, 4000)
 _FAST_SECONDS = 0.05
+_NOTE = "cost model"
 
 
 class Sampled(Protocol):
@@ -34,8 +37,22 @@ class Sampled(Protocol):
         """Rows received and seconds."""
 
 
-def calibrate(definition: ViewDefinition, manager: Sampled) -> CostModel:
-    """The cost model of a view, from samples of now."""
+def learned_costs(definition: ViewDefinition, store: ViewStore, manager: Sampled) -> QueryCost:
+    """The costs noted in the store; if there are none, measure them by sample queries and note them."""
+    noted = store.note(_NOTE)
+    if noted is not None:
+        return QueryCost.of_document(json.loads(noted))
+    costs = calibrate(definition, manager)
+    save_costs(store, costs)
+    return costs
+
+
+def save_costs(store: ViewStore, costs: QueryCost) -> None:
+    store.save_note(_NOTE, json.dumps(costs.document()))
+
+
+def calibrate(definition: ViewDefinition, manager: Sampled) -> QueryCost:
+    """The costs of a view's queries, measured now."""
     samples = manager.samples()
     costs: dict[Direction, CostFunction] = {}
     fanouts: dict[Direction, float] = {}
@@ -49,9 +66,9 @@ def calibrate(definition: ViewDefinition, manager: Sampled) -> CostModel:
             target = row_schema(definition.inputs[node].columns)
             keys = keys.cast(pa.schema([target.field(name) for name in keys.column_names]), safe=False)
             costs[number, node], fanouts[number, node] = _learn(manager, node, theirs, keys)
-    return CostModel(
+    return QueryCost(
         cardinalities=manager.cardinalities(),
-        attributes=tuple(len(one.columns) for one in definition.inputs),
+        attributes=tuple(len(view_input.columns) for view_input in definition.inputs),
         costs=costs,
         fanouts=fanouts,
         recompute_seconds=manager.recompute_seconds(),
@@ -64,17 +81,17 @@ def _learn(
     order = sorted(set(theirs))
     names = [f"c{place}" for place in order]
     keys = keys.select(names).drop_null()
-    total, observed, matched = keys.num_rows, list[Sample](), (0, 0)
+    total, observed, matched = keys.num_rows, list[CostSample](), (0, 0)
     sizes = sorted({min(size, total) for size in SIZES if total})
     for size in sizes:
         asked = keys.slice(0, size).group_by(names).aggregate([])
         if not asked.num_rows:
             continue
-        one = KeySet(tuple(order), asked)
-        received, seconds = manager.timed_query(node, one)
+        key_set = KeySet(tuple(order), asked)
+        received, seconds = manager.timed_query(node, key_set)
         if seconds < _FAST_SECONDS:
-            seconds = min(seconds, manager.timed_query(node, one)[1])
-        observed.append(Sample(asked.num_rows, 1, seconds))
+            seconds = min(seconds, manager.timed_query(node, key_set)[1])
+        observed.append(CostSample(asked.num_rows, 1, seconds))
         matched = (matched[0] + received, matched[1] + asked.num_rows)
     if not observed:
         return CostFunction((0.001, *(0.0,) * 6)), 1.0

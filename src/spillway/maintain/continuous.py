@@ -1,7 +1,7 @@
-"""Round after round: a view that is kept up to date for as long as nobody stops it.
+"""Round after round: keeps a view up to date until it is stopped.
 
 A source that fails, or a row on which an expression of the view fails, ends a single round with its error. A
-run that goes on for ever reports the error and tries again: nothing of the failed round was committed, and
+run with `until = "forever"` reports the error and tries again: nothing of the failed round was committed, and
 the next one begins where the view is.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from spillway.errors import EvaluationError, SourceError, SpillwayError
-from spillway.maintain.view_manager import RoundReport
+from spillway.maintain.round_report import RoundReport
 
 LEAST_WAIT_SECONDS = 1.0
 """Between a failed round and the next try."""

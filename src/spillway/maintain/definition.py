@@ -99,7 +99,7 @@ def define_view(view: View, catalog: Catalog) -> ViewDefinition:
     """The definition of `view` over the sources of `catalog`; a view that cannot be maintained is refused."""
     select = parse_view(view, grouped=True)
     scope = read_scope(select, catalog)
-    if any(one.range_us is not None for one in scope.inputs):
+    if any(view_input.range_us is not None for view_input in scope.inputs):
         raise ViewError(
             "a maintained view has no windows: remove [RANGE ...]; rows leave when they are deleted"
         )
@@ -109,15 +109,18 @@ def define_view(view: View, catalog: Catalog) -> ViewDefinition:
     predicates = read_predicates(select, scope)
     for node in _expressions(items, predicates):
         _check_plain(node)
-    graph = ViewGraph(tuple(one.alias for one in scope.inputs), _edges(predicates.equalities, scope))
+    aliases = tuple(view_input.alias for view_input in scope.inputs)
+    graph = ViewGraph(aliases, _edges(predicates.equalities, scope))
     if not graph.connected():
         raise ViewError(
             "the view needs an equi-join between all of its inputs: add a condition a.key = b.key"
         )
     columns = _used_columns(_expressions(items, predicates), scope)
     inputs = tuple(
-        InputDefinition(one.alias, one.source, columns[place], _filter(place, predicates, scope, columns))
-        for place, one in enumerate(scope.inputs)
+        InputDefinition(
+            view_input.alias, view_input.source, columns[place], _filter(place, predicates, scope, columns)
+        )
+        for place, view_input in enumerate(scope.inputs)
     )
     residual = conjunction(list(predicates.residual)) if predicates.residual else None
     return ViewDefinition(
@@ -176,14 +179,15 @@ def _used_columns(nodes: Iterable[exp.Expr], scope: Scope) -> tuple[tuple[Column
         (scope.position(column.table), column.name) for node in nodes for column in node.find_all(exp.Column)
     }
     found = tuple(
-        tuple(column for column in one.columns if (place, column.name) in used)
-        for place, one in enumerate(scope.inputs)
+        tuple(column for column in view_input.columns if (place, column.name) in used)
+        for place, view_input in enumerate(scope.inputs)
     )
-    for one, columns in zip(scope.inputs, found, strict=True):
+    for view_input, columns in zip(scope.inputs, found, strict=True):
         for column in columns:
             if arrow_type(column.type) is None:
+                name = f"{view_input.alias}.{column.name}"
                 raise ViewError(
-                    f"{one.alias}.{column.name} is {column.type}, which a maintained view cannot carry; "
+                    f"{name} is {column.type}, which a maintained view cannot carry; "
                     "leave it out of the view, or cast it in a view of the source"
                 )
     return found
@@ -203,7 +207,7 @@ def _sql(
     for column in list(root.find_all(exp.Column)):
         input_ = scope.position(column.table)
         assert input_ is not None
-        place = next(p for p, one in enumerate(columns[input_]) if one.name == column.name)
+        place = next(p for p, known in enumerate(columns[input_]) if known.name == column.name)
         column.replace(exp.column(f"c{place}" if alone else wide(input_, place)))
     return str(root.this.sql(dialect="duckdb"))
 

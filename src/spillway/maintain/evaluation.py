@@ -1,7 +1,7 @@
 """Expressions of a view that fail on a value of a source: an overflow, a conversion that is not possible.
 
 Rows are evaluated inside `evaluating`, so that such a failure is one line for the user, and the round can be
-tried again once the row has changed. Nothing of the round is committed by then.
+tried again once the row has changed. Nothing of the round has been committed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Executes a plan: sources answer its queries, everything else is done here, on Arrow tables.
 
-The answer to a query is the source as it was at some moment after the round was cut, with the changes that
-it had by then seen beyond the round. Both are exact, so what is joined is exactly the wanted state: rows now,
+The answer to a query is the source as it was at some moment after the round was cut, with the changes after
+the round that it contains. Both are exact, so what is joined is exactly the wanted state: rows now,
 minus later changes, minus (for a part `before`) the round's own.
 """
 
@@ -19,7 +19,7 @@ from spillway.maintain.algebra import Algebra, ArrowAlgebra, distinct, equal, ne
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.evaluation import evaluating
-from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
+from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Part, Take
 from spillway.maintain.slots import Slots
 from spillway.maintain.unify import KeySet, keys, signature, unify
 
@@ -50,8 +50,8 @@ class ExecutionMetrics:
 
     def add(self, key_sets: Sequence[KeySet], answer: Answer) -> None:
         self.queries += 1
-        self.keys_sent += sum(one.keys.num_rows for one in key_sets)
-        self.rows_received += sum(one.num_rows for one in answer.rows)
+        self.keys_sent += sum(key_set.keys.num_rows for key_set in key_sets)
+        self.rows_received += sum(table.num_rows for table in answer.rows)
 
 
 class Executor:
@@ -87,7 +87,7 @@ class Executor:
         """The signed delta of the view; `deltas` are the round's own, as `filtered` gives them."""
         slots = Slots(plan, deltas)
         for step in plan.steps:
-            if isinstance(step, Query):
+            if isinstance(step, MaintenanceQuery):
                 self._query(plan, step, slots, deltas[step.input], ask, metrics)
             elif isinstance(step, Take):
                 slots[step.write] = slots[step.read].slice(step.row, 1)
@@ -117,7 +117,7 @@ class Executor:
     def _query(
         self,
         plan: MaintenancePlan,
-        query: Query,
+        query: MaintenanceQuery,
         slots: Slots,
         own: pa.Table,
         ask: Ask,
@@ -133,7 +133,7 @@ class Executor:
             metrics.skipped += 1
         for part in query.parts:
             slots[part.write] = self._empty(plan.covers[part.write])
-        by_columns = dict(zip((one.columns for one in key_sets), answer.rows, strict=True))
+        by_columns = dict(zip((key_set.columns for key_set in key_sets), answer.rows, strict=True))
         for parts in groups:
             columns = signature(self._definition, query.input, parts[0])
             rows = by_columns.get(columns, by_columns.get(()))
@@ -155,7 +155,7 @@ class Executor:
                 return [KeySet((), pa.table({}))]
             found.setdefault(columns, []).append(keys(self._definition, node, parts, slots))
         sets = [KeySet(columns, distinct(pa.concat_tables(tables))) for columns, tables in found.items()]
-        return [one for one in sets if one.keys.num_rows]
+        return [key_set for key_set in sets if key_set.keys.num_rows]
 
     def _state(self, node: int, rows: pa.Table, later: pa.Table, own: pa.Table | None) -> pa.Table:
         """The wanted state of input `node`, as far as the keys of a query reach."""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from spillway.maintain.choice import Candidate, candidates
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.definition import ViewDefinition
-from spillway.maintain.plan import RECOMPUTE, MaintenancePlan, Part, Query
-from spillway.maintain.settings import AUTO, Home
+from spillway.maintain.plan import RECOMPUTE, MaintenancePlan, MaintenanceQuery, Part
+from spillway.maintain.query_cost import QueryCost
+from spillway.maintain.settings import AUTO, TableLocation
 from spillway.maintain.strategies import plan_round
 
 
 def explain_dict(
     definition: ViewDefinition,
-    homes: Sequence[Home],
+    locations: Sequence[TableLocation],
     sizes: Sequence[int],
     strategy: str | None,
-    model: CostModel | None,
+    model: QueryCost | None,
 ) -> dict[str, Any]:
     """The plan for deltas of these sizes; `strategy` None: the cheapest by `model`.
 
@@ -31,11 +31,17 @@ def explain_dict(
     estimate = model.estimate(plan, sizes) if model is not None and plan is not None else None
     queries = []
     for number, query in enumerate(plan.queries if plan is not None else ()):
-        entry: dict[str, Any] = {"text": query_text(definition, homes, query), "parts": _parts(plan, query)}
+        entry: dict[str, Any] = {
+            "text": query_text(definition, locations, query),
+            "parts": _parts(plan, query),
+        }
         if estimate is not None:
-            one = estimate.queries[number]
-            entry |= {"rows_sent": round(one.rows_sent, 1), "rows_received": round(one.rows_received, 1)}
-            entry["seconds"] = round(one.seconds, 5)
+            expected = estimate.queries[number]
+            entry |= {
+                "rows_sent": round(expected.rows_sent, 1),
+                "rows_received": round(expected.rows_received, 1),
+            }
+            entry["seconds"] = round(expected.seconds, 5)
         queries.append(entry)
     return {
         "view": definition.text,
@@ -44,7 +50,7 @@ def explain_dict(
         "update_rows": list(sizes),
         "queries": queries,
         "estimated_seconds": None if estimate is None else round(estimate.seconds, 5),
-        "compared": {one.strategy: round(one.seconds, 5) for one in compared},
+        "compared": {candidate.strategy: round(candidate.seconds, 5) for candidate in compared},
     }
 
 
@@ -65,20 +71,22 @@ def explain_text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def query_text(definition: ViewDefinition, homes: Sequence[Home], query: Query) -> str:
+def query_text(
+    definition: ViewDefinition, locations: Sequence[TableLocation], query: MaintenanceQuery
+) -> str:
     """A maintenance query as SQL; `delta` are the keys that travel."""
-    one, home = definition.inputs[query.input], homes[query.input]
-    columns = ", ".join(f"{one.alias}.{column.name}" for column in one.columns)
+    view_input, location = definition.inputs[query.input], locations[query.input]
+    columns = ", ".join(f"{view_input.alias}.{column.name}" for column in view_input.columns)
     texts = []
     for edges in dict.fromkeys(part.edges for part in query.parts):
         own = [name for number in edges for name in definition.graph.edges[number].columns(query.input)]
-        on = " AND ".join(f"{one.alias}.{name} = delta.{name}" for name in dict.fromkeys(own))
+        on = " AND ".join(f"{view_input.alias}.{name} = delta.{name}" for name in dict.fromkeys(own))
         join = f" JOIN delta ON {on}" if on else " (all rows)"
-        texts.append(f"SELECT {columns} FROM {home.table} {one.alias}{join}")
-    return f"{home.server}: " + " UNION ALL ".join(texts)
+        texts.append(f"SELECT {columns} FROM {location.table} {view_input.alias}{join}")
+    return f"{location.server}: " + " UNION ALL ".join(texts)
 
 
-def _parts(plan: MaintenancePlan | None, query: Query) -> list[str]:
+def _parts(plan: MaintenancePlan | None, query: MaintenanceQuery) -> list[str]:
     assert plan is not None
 
     def described(part: Part) -> str:

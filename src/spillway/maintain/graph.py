@@ -2,7 +2,7 @@
 
 All equalities between the same two inputs are one edge. The graph is connected: a view that needs a
 Cartesian product is refused before a graph is made. Known limit: a path of all nodes is searched by
-backtracking, nodes of few neighbours first, and only so many paths are looked at: all of them on sparse
+backtracking, nodes of few neighbours first, and the number of paths is limited: all of them on sparse
 graphs of up to `EXACT_NODES` nodes, the most promising ones otherwise.
 """
 
@@ -66,10 +66,10 @@ class ViewGraph:
         return bool(self.edges_between(covered, node))
 
     def visit(self, covered: Collection[int], targets: Collection[int]) -> tuple[int, ...]:
-        """An order of `targets` in which each has an edge to what is covered by then, if there is one."""
+        """An order of `targets` in which each has an edge to what is covered before it, if possible."""
         seen, left, order = set(covered), [node for node in targets if node not in covered], list[int]()
         while left:
-            node = next((one for one in left if self.adjacent(seen, one)), left[0])
+            node = next((target for target in left if self.adjacent(seen, target)), left[0])
             order.append(node)
             seen.add(node)
             left.remove(node)

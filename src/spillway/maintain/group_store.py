@@ -1,8 +1,8 @@
 """The groups of an aggregated view: one stored row per group, brought up to date from a round's delta.
 
 Counts, and sums of integers and decimals, are added up. A minimum or maximum is compared with what came; if a
-value that may be it has left, the group is counted anew from the stored rows of the join, and so is a group
-with sums of floating-point numbers, because adding and taking away leaves rounding behind. All of it happens
+value that may be it has left, the group is counted again from the stored rows of the join. A group with sums
+of floating-point numbers always is, because adding and subtracting leaves rounding errors. All of it happens
 in the transaction that applies the delta to the stored rows.
 """
 
@@ -14,6 +14,7 @@ import duckdb
 
 from spillway.errors import ViewError
 from spillway.maintain.aggregation import AggregateColumn, Aggregation
+from spillway.maintain.identifier import quoted
 
 GROUP = "group_digest"
 _WEIGHT_DIGITS = 9
@@ -53,16 +54,16 @@ class GroupStore:
             f"CREATE OR REPLACE TEMP TABLE moved AS {self._counted(delta, weight, 'true', left)}"
         )
         self._connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE anew AS SELECT m.{GROUP} FROM moved m "
+            f"CREATE OR REPLACE TEMP TABLE recounted AS SELECT m.{GROUP} FROM moved m "
             f"JOIN group_rows g USING ({GROUP}) WHERE {self._must_recount()}"
         )
         names = [*self._names()]
         added = [*self._added()]
         self._connection.execute(
             f"CREATE OR REPLACE TEMP TABLE regrouped AS SELECT {', '.join(added)} FROM moved m "
-            f"LEFT JOIN group_rows g USING ({GROUP}) WHERE m.{GROUP} NOT IN (FROM anew) UNION ALL "
+            f"LEFT JOIN group_rows g USING ({GROUP}) WHERE m.{GROUP} NOT IN (FROM recounted) UNION ALL "
             f"SELECT {', '.join(names)} FROM "
-            f"({self._counted(rows, '_count', f'{GROUP} IN (FROM anew)')})"
+            f"({self._counted(rows, '_count', f'{GROUP} IN (FROM recounted)')})"
         )
         self._connection.execute(f"DELETE FROM group_rows WHERE {GROUP} IN (SELECT {GROUP} FROM moved)")
         self._connection.execute(
@@ -180,8 +181,7 @@ class GroupStore:
                 value = f"CASE WHEN n{number} > 0 THEN s{number}::DOUBLE / n{number}::DOUBLE END"
             else:
                 value = f"m{number}"
-            name = '"' + column.name.replace('"', '""') + '"'
-            items.append(f"{value} AS {name}")
+            items.append(f"{value} AS {quoted(column.name)}")
         source = "group_rows" if self._aggregation.groups else "(SELECT 1) LEFT JOIN group_rows ON true"
         return f"SELECT {', '.join(items)} FROM {source}"
 
@@ -200,7 +200,7 @@ def _sum_type(kind: str, column: str) -> str:
         return f"DECIMAL({_WIDEST},{scale})"
     if "INT" in kind:
         return "HUGEINT"
-    raise ViewError(f"{column} sums values of type {kind}, which are no numbers")
+    raise ViewError(f"{column} sums values of type {kind}, which are not numbers")
 
 
 def _weighted(name: str, kind: str, weight: str) -> str:

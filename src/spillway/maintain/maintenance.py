@@ -1,142 +1,141 @@
-"""A job's maintenance: its servers opened, its view defined over their tables, its store and its manager."""
+"""A job's maintenance, opened: its servers, its view defined over their tables, its store and its manager.
+
+Everything that is opened here is closed at the end of its context.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from contextlib import ExitStack
-from types import TracebackType
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 
 from spillway.errors import JobError
 from spillway.maintain.algebra import Algebra
-from spillway.maintain.calibration import calibrate
-from spillway.maintain.choice import CostChoice, choose_by_name
-from spillway.maintain.cost_model import CostModel
+from spillway.maintain.calibration import learned_costs
+from spillway.maintain.choice import PlanChooser, choose_by_name
 from spillway.maintain.definition import ViewDefinition, define_view
-from spillway.maintain.settings import AUTO, SPARK, MaintainJob, ServerSpec
+from spillway.maintain.query_cost import QueryCost
+from spillway.maintain.settings import SPARK, MaintainJob, ServerSpec, TableLocation
 from spillway.maintain.sources import DeltaServer, DuckDbServer, Server, SqliteServer
-from spillway.maintain.view_manager import Choose, Load, RoundReport, ViewManager
+from spillway.maintain.view_manager import Load, ViewManager
 from spillway.maintain.view_store import ViewStore
 
 OpenTables = Callable[[ServerSpec], Server]
-"""Opens the tables of a Spark session, which this layer knows nothing of."""
+"""Opens the tables of a Spark session, of which this layer knows nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What a Spark session does for a maintenance; by default all happens in this process."""
+
+    open_tables: OpenTables | None = None
+    algebra: Algebra | None = None
+    load: Load | None = None
+
+
+LOCAL = Backend()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The servers of a job, and its view as defined over their tables."""
+
+    servers: Mapping[str, Server]
+    definition: ViewDefinition
+    locations: tuple[TableLocation, ...]
+    """Of the inputs of the view, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Use as a context manager; everything it opened is closed at its end."""
+    """A stored view and the manager that keeps it up to date."""
 
-    def __init__(
-        self,
-        job: MaintainJob,
-        open_tables: OpenTables | None = None,
-        algebra: Algebra | None = None,
-        load: Load | None = None,
-        *,
-        how: str = "maintain",
-    ) -> None:
-        """`how`: "maintain"; "replace" a stored view, whatever it is; or "plan", which changes nothing."""
-        self._job, self._how = job, how
-        self.loaded = True
-        self._open_tables = open_tables
-        self._choice: CostChoice | None = None
-        self._algebra, self._load = algebra, load
-        self._stack = ExitStack()
-        self.servers: dict[str, Server] = {}
-        self.definition: ViewDefinition
-        self.manager: ViewManager
-        self.store: ViewStore
-
-    def __enter__(self) -> Maintenance:
-        with ExitStack() as stack:
-            used = {home.server for home in self._job.sources.values()}
-            for name, spec in self._job.servers.items():
-                if name in used:
-                    self.servers[name] = self._open(name, spec)
-                    stack.callback(self.servers[name].close)
-            catalog = {
-                name: self.servers[home.server].columns(home.table)
-                for name, home in self._job.sources.items()
-            }
-            self.definition = define_view(self._job.view, catalog)
-            if self._how == "plan" and not ViewStore.holds(self._job.store, self.definition.fingerprint):
-                self.loaded = False
-                self._stack = stack.pop_all()
-                return self
-            names = [item.name for item in self.definition.outputs]
-            self.store = ViewStore(
-                self._job.store,
-                self.definition.fingerprint,
-                names,
-                self.definition.aggregation,
-                reload=self._how == "replace",
-            )
-            stack.callback(self.store.close)
-            homes = [self._job.sources[one.source] for one in self.definition.inputs]
-            self.manager = ViewManager(
-                self.definition,
-                homes,
-                self.servers,
-                self.store,
-                choose_by_name("batch", self.definition.graph),
-                algebra=self._algebra,
-                load=self._load,
-            )
-            stack.callback(self.manager.close)
-            self._stack = stack.pop_all()
-        return self
-
-    def start(self, *, reload: bool = False) -> None:
-        """Load the view if it must be, and learn what queries cost if that is needed."""
-        if reload:
-            self.manager.reload()
-        self.manager.open()
-        graph = self.definition.graph
-        if self._job.strategy != AUTO:
-            self.manager.choose = choose_by_name(self._job.strategy, graph)
-            return
-        self.manager.choose = self.by_cost()
-
-    def by_cost(self) -> Choose:
-        """The choice by estimated cost, which learns from every round."""
-        if self._choice is None:
-            self._choice = CostChoice(self.cost_model(), self.definition.graph)
-        return self._choice
-
-    def round(self) -> RoundReport | None:
-        """A round of the manager; where costs decide, they learn from it."""
-        report = self.manager.round()
-        if report is not None and self._choice is not None:
-            self._choice.observe(report)
-        return report
-
-    def cost_model(self) -> CostModel:
-        """The learned costs: of this run, from the store, or from sample queries."""
-        if self._choice is not None:
-            return self._choice.model
-        stored = self.store.note("cost model")
-        if stored is not None:
-            return CostModel.of_document(json.loads(stored))
-        model = calibrate(self.definition, self.manager)
-        self.store.save_note("cost model", json.dumps(model.document()))
-        return model
-
-    def _open(self, name: str, spec: ServerSpec) -> Server:
-        if spec.kind != SPARK:
-            return open_server(spec, name)
-        if self._open_tables is None:
-            raise JobError('kind = "spark" needs a Spark session; run the job by `spillway maintain`')
-        return self._open_tables(spec)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._choice is not None and kind is None:
-            self.store.save_note("cost model", json.dumps(self._choice.model.document()))
-        self._stack.close()
+    definition: ViewDefinition
+    servers: Mapping[str, Server]
+    store: ViewStore
+    manager: ViewManager
 
 
-def open_server(spec: ServerSpec, name: str = "") -> Server:
-    """The server of a specification, as the job calls it."""
+@contextmanager
+def open_sources(job: MaintainJob, backend: Backend = LOCAL) -> Iterator[Sources]:
+    """The servers that the sources of a job use; nothing is changed."""
+    used = {location.server for location in job.sources.values()}
+    servers: dict[str, Server] = {}
+    with ExitStack() as stack:
+        for name, spec in job.servers.items():
+            if name in used:
+                servers[name] = stack.enter_context(closing(open_server(spec, name, backend.open_tables)))
+        catalog = {
+            name: servers[location.server].columns(location.table) for name, location in job.sources.items()
+        }
+        definition = define_view(job.view, catalog)
+        yield Sources(
+            servers, definition, tuple(job.sources[view_input.source] for view_input in definition.inputs)
+        )
+
+
+@contextmanager
+def open_view(
+    job: MaintainJob,
+    sources: Sources,
+    backend: Backend = LOCAL,
+    *,
+    replace: bool = False,
+    chooser: PlanChooser | None = None,
+) -> Iterator[Maintenance]:
+    """The stored view of a job; `replace` takes over a store that holds something else.
+
+    Plans are those of `chooser`, or else of the job's strategy. What the choice has learned is saved at the
+    end, unless that is an error.
+    """
+    definition = sources.definition
+    names = [item.name for item in definition.outputs]
+    with ExitStack() as stack:
+        store = ViewStore.open(
+            job.store, definition.fingerprint, names, definition.aggregation, reload=replace
+        )
+        stack.callback(store.close)
+        chooser = chooser or choose_by_name(job.strategy)
+        manager = ViewManager(
+            definition,
+            sources.locations,
+            sources.servers,
+            store,
+            chooser,
+            algebra=backend.algebra,
+            load=backend.load,
+        )
+        stack.callback(manager.close)
+        yield Maintenance(definition, sources.servers, store, manager)
+        chooser.save(store)
+
+
+@contextmanager
+def open_maintenance(
+    job: MaintainJob,
+    backend: Backend = LOCAL,
+    *,
+    replace: bool = False,
+    chooser: PlanChooser | None = None,
+) -> Iterator[Maintenance]:
+    """Servers and stored view together."""
+    with (
+        open_sources(job, backend) as sources,
+        open_view(job, sources, backend, replace=replace, chooser=chooser) as maintenance,
+    ):
+        yield maintenance
+
+
+def current_costs(job: MaintainJob, sources: Sources, backend: Backend = LOCAL) -> QueryCost | None:
+    """What the queries of a stored view cost; None if the view has not been loaded."""
+    if not ViewStore.holds(job.store, sources.definition.fingerprint):
+        return None
+    with open_view(job, sources, backend) as maintenance:
+        return learned_costs(maintenance.definition, maintenance.store, maintenance.manager)
+
+
+def open_server(spec: ServerSpec, name: str = "", open_tables: OpenTables | None = None) -> Server:
+    """The server of a specification; `name` is its name in the job."""
     if spec.kind == "postgresql":
         from spillway.maintain.sources.postgres import PostgresServer
 
@@ -153,4 +152,8 @@ def open_server(spec: ServerSpec, name: str = "") -> Server:
         return DuckDbServer(spec.place, cooperative=spec.cooperative, sub_batch=spec.sub_batch)
     if spec.kind == "delta":
         return DeltaServer(spec.place)
-    raise JobError(f"unknown kind of server: {spec.kind}")
+    if spec.kind != SPARK:
+        raise JobError(f"unknown kind of server: {spec.kind}")
+    if open_tables is None:
+        raise JobError('kind = "spark" needs a Spark session; run the job by `spillway maintain`')
+    return open_tables(spec)

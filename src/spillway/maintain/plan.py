@@ -29,7 +29,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class MaintenanceQuery:
     """One maintenance query: all parts travel together, and the answer is split again after it."""
 
     input: int
@@ -53,7 +53,7 @@ class Union:
     write: int
 
 
-Step = Query | Take | Union
+Step = MaintenanceQuery | Take | Union
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class MaintenancePlan:
     covers: tuple[tuple[int, ...], ...]
 
     @property
-    def queries(self) -> tuple[Query, ...]:
-        return tuple(step for step in self.steps if isinstance(step, Query))
+    def queries(self) -> tuple[MaintenanceQuery, ...]:
+        return tuple(step for step in self.steps if isinstance(step, MaintenanceQuery))
 
     def products(self) -> frozenset[int]:
         """The inputs that some delta takes its Cartesian product with."""
@@ -107,7 +107,7 @@ class PlanBuilder:
             write = self._slot((*self.covers[slot], node))
             parts.append(Part(slot, write, before, there, here))
         if parts:
-            self.steps.append(Query(node, tuple(parts)))
+            self.steps.append(MaintenanceQuery(node, tuple(parts)))
         return [part.write for part in parts]
 
     def take(self, slot: int, row: int) -> int:

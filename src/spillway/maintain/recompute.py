@@ -64,12 +64,12 @@ def compare(left: pa.Table, right: pa.Table) -> int:
     """In how many rows two bags differ, counted with multiplicity."""
     connection = duckdb.connect()
     try:
-        connection.register("one", left)
-        connection.register("other", right.select(left.column_names))
+        connection.register("ours", left)
+        connection.register("theirs", right.select(left.column_names))
         columns = ", ".join(name for name in left.column_names if name != WEIGHT)
         (found,) = connection.execute(
             f"SELECT coalesce(sum(abs(w)), 0)::BIGINT FROM (SELECT sum({WEIGHT}) AS w FROM "
-            f"(FROM one UNION ALL (SELECT {columns}, -{WEIGHT} FROM other)) GROUP BY {columns})"
+            f"(FROM ours UNION ALL (SELECT {columns}, -{WEIGHT} FROM theirs)) GROUP BY {columns})"
         ).fetchall()
     finally:
         connection.close()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.maintain.plan import MaintenancePlan, Part, Query, Take
+from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Part, Take
 
 Row = tuple[tuple[str, object], ...]
 Bag = Counter[Row]
@@ -25,7 +25,7 @@ def execute(plan: MaintenancePlan, deltas: Sequence[Bag], answer: Answer) -> Wid
     graph = plan.graph
     slots: dict[int, WideBag] = {node: _wide(graph, node, deltas[node]) for node in graph.nodes}
     for step in plan.steps:
-        if isinstance(step, Query):
+        if isinstance(step, MaintenanceQuery):
             now, later = answer(step.input)
             for part in step.parts:
                 state = _minus(now, later)
@@ -69,7 +69,10 @@ def _equal(edge: Edge, wide: Wide, node: int, row: Row) -> bool:
 
 def _wide(graph: ViewGraph, node: int, bag: Bag) -> WideBag:
     return Counter(
-        {tuple(row if one == node else None for one in graph.nodes): weight for row, weight in bag.items()}
+        {
+            tuple(row if place == node else None for place in graph.nodes): weight
+            for row, weight in bag.items()
+        }
     )
 
 

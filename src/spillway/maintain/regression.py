@@ -3,7 +3,7 @@
 A maintenance query of C rows with A attributes costs B0 + B1*C*A + B2*C + B3*A + B4*sqrt(C) + B5*sqrt(A) +
 B6*sqrt(C*A) seconds; only the terms that pay for themselves are kept (Bayesian information criterion). Errors
 are weighted by the observed time, so that small queries are estimated as well as large ones. Terms with
-negative coefficients are not taken: they fit the samples and are absurd beyond them.
+negative coefficients are rejected: they fit the samples but make no sense for larger queries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CostSample:
     """One observed query."""
 
     rows: float
@@ -44,7 +44,7 @@ class CostFunction:
         return " + ".join(parts).replace("*1", "", 1) if parts else "0"
 
 
-def fit(samples: Sequence[Sample]) -> CostFunction:
+def fit(samples: Sequence[CostSample]) -> CostFunction:
     """The cost function that explains `samples` best with few terms."""
     rows = np.array([sample.rows for sample in samples], dtype=np.float64)
     attributes = np.array([sample.attributes for sample in samples], dtype=np.float64)
@@ -79,8 +79,8 @@ def _solve(design: NDArray[np.float64], terms: list[int]) -> tuple[NDArray[np.fl
 
 
 def _terms(rows: NDArray[np.float64], attributes: NDArray[np.float64]) -> NDArray[np.float64]:
-    one = np.ones_like(rows, dtype=np.float64)
+    ones = np.ones_like(rows, dtype=np.float64)
     product = rows * attributes
     return np.stack(
-        [one, product, rows, attributes, np.sqrt(rows), np.sqrt(attributes), np.sqrt(product)], axis=1
+        [ones, product, rows, attributes, np.sqrt(rows), np.sqrt(attributes), np.sqrt(product)], axis=1
     )

@@ -18,7 +18,7 @@ from spillway.model import View
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class TableLocation:
     """Where an input lives: the name of its server and its table there."""
 
     server: str
@@ -49,12 +49,12 @@ class MaintainJob:
 
     view: View
     servers: Mapping[str, ServerSpec]
-    sources: Mapping[str, Home]
+    sources: Mapping[str, TableLocation]
     store: Path
     strategy: str = AUTO
     until: str = "exhausted"
     interval_seconds: float = 1.0
-    """Between two rounds of a run that goes on for ever."""
+    """Between two rounds of `until = "forever"`."""
     spark: Mapping[str, str] | None = None
     """Settings of a Spark session; None: none is needed."""
     spark_rows: int = 5_000_000
@@ -62,5 +62,5 @@ class MaintainJob:
 
     @property
     def needs_spark(self) -> bool:
-        used = {home.server for home in self.sources.values()}
+        used = {location.server for location in self.sources.values()}
         return self.spark is not None or any(self.servers[name].kind == SPARK for name in used)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from spillway.maintain.plan import MaintenancePlan, Query, Step, Take
+from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Step, Take
 
 
 class Slots(dict[int, pa.Table]):
@@ -32,6 +32,6 @@ class Slots(dict[int, pa.Table]):
 
 
 def _reads(step: Step) -> Sequence[int]:
-    if isinstance(step, Query):
+    if isinstance(step, MaintenanceQuery):
         return [part.read for part in step.parts]
     return [step.read] if isinstance(step, Take) else step.reads

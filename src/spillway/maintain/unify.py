@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from spillway.maintain.algebra import canonical, equal, fitting
 from spillway.maintain.definition import ViewDefinition, wide
 from spillway.maintain.delta import row_schema
-from spillway.maintain.plan import Part, Query
+from spillway.maintain.plan import MaintenanceQuery, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class KeySet:
     keys: pa.Table
 
 
-def unify(query: Query, slots: Mapping[int, pa.Table]) -> list[tuple[Part, ...]]:
+def unify(query: MaintenanceQuery, slots: Mapping[int, pa.Table]) -> list[tuple[Part, ...]]:
     """The parts of a query that are answered together; parts without rows are left out."""
     groups: dict[tuple[bool, tuple[int, ...]], list[Part]] = {}
     for part in query.parts:

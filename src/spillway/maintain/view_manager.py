@@ -1,11 +1,11 @@
-"""The view manager: keeps a stored view equal to its definition over sources that go on changing.
+"""The view manager: keeps a stored view equal to its definition while its sources change.
 
 A round cuts every server (its update vector: whole transactions), plans, asks the sources, announces the new
 vectors to them, and commits the view's delta with the vectors. Until that commit nothing has happened: a
 kill, a lost server or an error leaves the stored view and its vectors as they were, and the next round begins
 there. A source that is no longer the one that the view was loaded from ends the round (`sources/server.py`).
 After round k the view is exactly the join of the sources at the vectors of round k. Changes that come
-meanwhile are the next's.
+in the meantime belong to the next round.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +23,16 @@ import pyarrow.compute as pc
 
 from spillway.errors import SpillwayError
 from spillway.maintain.algebra import Algebra, canonical_rows
+from spillway.maintain.calibration import learned_costs
+from spillway.maintain.choice import PlanChooser
 from spillway.maintain.definition import ViewDefinition
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
-from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
+from spillway.maintain.plan import RECOMPUTE
 from spillway.maintain.recompute import compare, recompute
-from spillway.maintain.settings import Home
-from spillway.maintain.sources import Cut, Relation, Server, restored
+from spillway.maintain.round_report import RoundReport
+from spillway.maintain.settings import TableLocation
+from spillway.maintain.sources import Cut, Server, SourceTable, restored
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_store import StoredState, ViewStore
 
@@ -36,40 +40,11 @@ SAMPLE_ROWS = 5_000
 """Rows of each input that are kept as keys of sample queries."""
 Load = Callable[[ViewDefinition, Sequence[pa.Table]], pa.Table | None]
 """Signed rows of all inputs, in wide columns, to the rows of the view; None: joined in this process."""
-Choose = Callable[[Sequence[int]], MaintenancePlan | None]
-"""Rows of each input's delta to the plan of a round; None: recompute."""
-
-
-@dataclass(slots=True)
-class RoundReport:
-    """What a round did; goes into the journal."""
-
-    round: int
-    strategy: str
-    updates: int
-    delta_rows: int = 0
-    queries: int = 0
-    skipped_queries: int = 0
-    keys_sent: int = 0
-    rows_received: int = 0
-    joined_rows: int = 0
-    cut_seconds: float = 0.0
-    query_seconds: float = 0.0
-    maintain_seconds: float = 0.0
-    apply_seconds: float = 0.0
-    lag_seconds: float = 0.0
-    """From the cut to the commit: how old the view was when it was committed."""
-    freshness_seconds: float | None = None
-    """From the oldest change of the round to its commit: how long a reader had to wait for it."""
-    costs: list[tuple[int, int, int, float]] = field(default_factory=list)
-    """Input, keys, key columns and seconds of every query."""
-    net_rows: list[int] = field(default_factory=list)
-    """By how many rows each input grew."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a complete load told: rows of each input, how many there are, and how long it took."""
+    """What a complete load showed: sample rows of each input, its size, and the time it took."""
 
     samples: list[pa.Table]
     cardinalities: tuple[int, ...]
@@ -77,24 +52,24 @@ class Loaded:
 
 
 class ViewManager:
-    """Maintains one view; `homes` are the places of its inputs, in their order."""
+    """Maintains one view; `locations` are those of its inputs, in order."""
 
     def __init__(
         self,
         definition: ViewDefinition,
-        homes: Sequence[Home],
+        locations: Sequence[TableLocation],
         servers: Mapping[str, Server],
         store: ViewStore,
-        choose: Choose,
+        chooser: PlanChooser,
         clock: Callable[[], float] = time.monotonic,
         algebra: Algebra | None = None,
         load: Load | None = None,
     ) -> None:
         self._definition = definition
-        self._homes = tuple(homes)
+        self._locations = tuple(locations)
         self._servers = servers
         self._store = store
-        self.choose = choose
+        self._chooser = chooser
         self._clock = clock
         self._load = load
         self._executor = Executor(definition, algebra)
@@ -102,7 +77,8 @@ class ViewManager:
         self._loaded: Loaded | None = None
         self._opened = False
         self._relations = tuple(
-            Relation(home.table, one.columns) for home, one in zip(homes, definition.inputs, strict=True)
+            SourceTable(location.table, view_input.columns)
+            for location, view_input in zip(locations, definition.inputs, strict=True)
         )
 
     def open(self) -> StoredState:
@@ -120,10 +96,16 @@ class ViewManager:
             self._opened = True
         return state
 
-    def reload(self) -> None:
-        """Load the view anew, whatever is stored; until that is committed, the old result can be read.
+    def start(self) -> StoredState:
+        """Make all ready for a round: the view is loaded, and what queries cost is known if plans need it."""
+        state = self.open()
+        self._chooser.prepare(partial(learned_costs, self._definition, self._store, self))
+        return state
 
-        If it fails, the sources record nothing: nobody would read it.
+    def reload(self) -> None:
+        """Load the view again, whatever is stored; the old result can be read until the new one is committed.
+
+        If that fails, the sources stop recording changes: nobody would read them.
         """
         state = self._store.state()
         self._release()
@@ -138,7 +120,7 @@ class ViewManager:
         self._opened = True
 
     def forget(self) -> list[str]:
-        """Tell all servers that no changes are needed any more; the next `open` loads the view again.
+        """Tell all servers to keep no more changes for this view; the next `open` loads it again.
 
         Returns the other stores for which some of the servers still keep changes.
         """
@@ -157,7 +139,7 @@ class ViewManager:
     def round(self) -> RoundReport | None:
         """Bring the view to the sources' present state; None when nothing has changed."""
         self._store.check_in_place()
-        state = self.open()
+        state = self.start()
         started = self._clock()
         cuts = {
             name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
@@ -169,7 +151,7 @@ class ViewManager:
         deltas = [self._executor.filtered(node, delta) for node, delta in enumerate(raw)]
         cut_at = self._clock()
         vectors = {name: cut.vector for name, cut in cuts.items()}
-        plan = self.choose([delta.num_rows for delta in deltas])
+        plan = self._chooser.plan(self._definition.graph, [delta.num_rows for delta in deltas])
         updates = sum(delta.num_rows for delta in raw)
         report = RoundReport(state.round + 1, RECOMPUTE, updates, cut_seconds=cut_at - started)
         report.net_rows = [pc.sum(delta.column(WEIGHT)).as_py() or 0 for delta in raw]
@@ -191,6 +173,7 @@ class ViewManager:
         report.lag_seconds = self._clock() - started
         ages = [cut.age_seconds for cut in cuts.values() if cut.age_seconds is not None]
         report.freshness_seconds = max(ages) + report.lag_seconds if ages else None
+        self._chooser.observe(report)
         return report
 
     def verify(self) -> int:
@@ -206,8 +189,8 @@ class ViewManager:
             name: self._servers[name].changes([self._relations[node] for node in nodes], state.vectors[name])
             for name, nodes in self._by_server().items()
         }
-        counts = (delta.num_rows for delta in self._deltas(cuts))
-        return {one.source: count for one, count in zip(self._definition.inputs, counts, strict=True)}
+        deltas = zip(self._definition.inputs, self._deltas(cuts), strict=True)
+        return {view_input.source: delta.num_rows for view_input, delta in deltas}
 
     def samples(self) -> list[pa.Table]:
         """Some rows of every input, spread over it, in wide columns."""
@@ -223,9 +206,11 @@ class ViewManager:
 
     def timed_query(self, node: int, keys: KeySet) -> tuple[int, float]:
         """A sample query: rows received, and seconds."""
-        home, state = self._homes[node], self.open()
+        location, state = self._locations[node], self.open()
         began = self._clock()
-        answer = self._servers[home.server].ask(self._relations[node], [keys], state.vectors[home.server])
+        answer = self._servers[location.server].ask(
+            self._relations[node], [keys], state.vectors[location.server]
+        )
         return answer.rows[0].num_rows, self._clock() - began
 
     def close(self) -> None:
@@ -248,7 +233,7 @@ class ViewManager:
     def _joined(
         self, at: Mapping[str, str] | None, load: Load | None = None
     ) -> tuple[pa.Table, dict[str, str]]:
-        """The rows of the view over complete sources, and the vectors that they stand for."""
+        """The rows of the view over complete sources, and the vectors of these sources."""
         began = self._clock()
         cuts = {
             name: self._servers[name].load(
@@ -274,13 +259,15 @@ class ViewManager:
         self, vectors: Mapping[str, str], report: RoundReport
     ) -> Callable[[int, Sequence[KeySet]], Answer]:
         def ask(node: int, key_sets: Sequence[KeySet]) -> Answer:
-            home = self._homes[node]
+            location = self._locations[node]
             began = self._clock()
-            answer = self._servers[home.server].ask(self._relations[node], key_sets, vectors[home.server])
+            answer = self._servers[location.server].ask(
+                self._relations[node], key_sets, vectors[location.server]
+            )
             seconds = self._clock() - began
             report.query_seconds += seconds
-            keys = sum(one.keys.num_rows for one in key_sets)
-            report.costs.append((node, keys, max(len(one.columns) for one in key_sets), seconds))
+            keys = sum(key_set.keys.num_rows for key_set in key_sets)
+            report.costs.append((node, keys, max(len(key_set.columns) for key_set in key_sets), seconds))
             return Answer(tuple(map(canonical_rows, answer.rows)), canonical_rows(answer.later))
 
         return ask
@@ -307,7 +294,7 @@ class ViewManager:
         )
 
     def _tell(self, names: Sequence[str], tell: Callable[[str], None]) -> None:
-        """Tell some servers; remote ones side by side.
+        """Tell some servers; remote ones in parallel.
 
         Nothing comes back: threads that read rows would wait for each other's turn in the interpreter.
         """
@@ -327,19 +314,19 @@ class ViewManager:
         deltas: dict[int, pa.Table] = {}
         for name, nodes in self._by_server().items():
             deltas.update(zip(nodes, map(canonical_rows, cuts[name].deltas), strict=True))
-        return [deltas[node] for node in range(len(self._homes))]
+        return [deltas[node] for node in range(len(self._locations))]
 
     def _reader(self, server: str) -> str:
         """The name under which a server keeps changes: two servers of a job may be the same database."""
         return f"{self._store.reader}/{server}"
 
     def _tables(self, nodes: Sequence[int]) -> list[str]:
-        return sorted({self._homes[node].table for node in nodes})
+        return sorted({self._locations[node].table for node in nodes})
 
     def _by_server(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for node, home in enumerate(self._homes):
-            found.setdefault(home.server, []).append(node)
+        for node, location in enumerate(self._locations):
+            found.setdefault(location.server, []).append(node)
         return found
 
 

@@ -1,7 +1,7 @@
-"""The stored view: a DuckDB file with the view's rows, how often each occurs, and the vectors they stand for.
+"""The stored view: a DuckDB file with the view's rows, how often each occurs, and the vectors of the sources.
 
-A round's delta and its vectors are committed in one transaction, so a restart goes on exactly where the rows
-are. `result` is the view to read: the named columns and `_count` (see `count_name`). A count can never
+A round's delta and its vectors are committed in one transaction, so a restart continues exactly there.
+`result` is the view to read: the named columns and `_count` (see `count_name`). A count can never
 become negative; if a delta would make it so, the sources and the view disagree and nothing is written. Rows
 are found again by a digest of 128 bits: comparing all columns of a million rows takes a second, comparing
 digests 30 ms. Of an aggregated view `result` has one row per group (`group_store.py`); the rows of the
@@ -26,6 +26,7 @@ from spillway.maintain.aggregation import Aggregation
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.evaluation import evaluating
 from spillway.maintain.group_store import GROUP, GroupStore
+from spillway.maintain.identifier import quoted
 
 COUNT = "_count"
 _DIGEST = "row_digest"
@@ -36,7 +37,7 @@ FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What the store stands for; `round` is 0 after the initial load."""
+    """The vectors of the stored rows; `round` is 0 after the initial load."""
 
     reader: str
     round: int
@@ -44,43 +45,44 @@ class StoredState:
 
 
 class ViewStore:
-    """One stored view; `names` are the columns of the join in order."""
+    """One stored view, opened by `open`; `names` are the columns of the join in order."""
 
     def __init__(
         self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path,
+        inode: int,
+        reader: str,
+        names: Sequence[str],
+        aggregation: Aggregation | None,
+    ) -> None:
+        self._connection, self._path, self._inode = connection, path, inode
+        self._names = tuple(names)
+        self._groups = None if aggregation is None else GroupStore(connection, aggregation)
+        self.reader = reader
+        """The name under which servers keep changes for this store."""
+        self.count_name = _free_name(COUNT, names)
+        """The column of `result` that says how often a row occurs."""
+
+    @staticmethod
+    def open(
         path: str | Path,
         fingerprint: str,
         names: Sequence[str],
         aggregation: Aggregation | None = None,
         *,
         reload: bool = False,
-    ) -> None:
-        self._names = tuple(names)
-        self.count_name = _free_name(COUNT, names)
-        """The column of `result` that says how often a row occurs."""
-        self._path = Path(path)
-        _check_file(self._path)
+    ) -> ViewStore:
+        """Open a store or create it; what it holds must be this view, unless it is about to be loaded."""
+        path = Path(path)
+        connection = _connect(path)
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = duckdb.connect(str(path))
-        except OSError as error:
-            raise CheckpointError(
-                f"view store {path} cannot be created: {error.filename}: {error.strerror}; give another store"
-            ) from None
-        except duckdb.Error as error:
-            raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
-        self._refuse_foreign()
-        self._file = self._path.stat().st_ino
-        self._connection.execute("SET TimeZone = 'UTC'")
-        self._groups = None if aggregation is None else GroupStore(self._connection, aggregation)
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS state (format INTEGER, fingerprint VARCHAR, reader VARCHAR, "
-            "round BIGINT, vectors VARCHAR)"
-        )
-        self._connection.execute("CREATE TABLE IF NOT EXISTS notes (name VARCHAR PRIMARY KEY, value VARCHAR)")
-        self._open(str(path), fingerprint, reload=reload)
-        self.reader = self._row()[0]
-        """The name under which servers keep changes for this store."""
+            _refuse_foreign(connection, path)
+            reader = _claim(connection, path, fingerprint, reload=reload)
+        except BaseException:
+            connection.close()
+            raise
+        return ViewStore(connection, path, path.stat().st_ino, reader, names, aggregation)
 
     @staticmethod
     def holds(path: str | Path, fingerprint: str) -> bool:
@@ -103,23 +105,23 @@ class ViewStore:
         return None if vectors is None else StoredState(reader, number, json.loads(vectors))
 
     def forget(self) -> None:
-        """Rows stay to be read; what they stand for is given up, so they are loaded anew before a round."""
+        """Rows can still be read, but a round must load them again first."""
         self._connection.execute("UPDATE state SET vectors = NULL")
 
     @property
     def place(self) -> str:
-        """Where this store is: servers take another reader of the same place for one that is gone."""
+        """Where this store is; to servers, another reader with the same place is an old one of this store."""
         return f"{platform.node()}:{self._path.resolve()}"
 
     def check_in_place(self) -> None:
-        """Refuse to go on if another file has taken the place of the one that is open."""
-        if not self._path.exists() or self._path.stat().st_ino != self._file:
+        """Refuse to continue if another file has replaced the open one."""
+        if not self._path.exists() or self._path.stat().st_ino != self._inode:
             raise CheckpointError(
                 f"view store {self._path} was removed or replaced while it was maintained; run the job again"
             )
 
     def replace(self, rows: pa.Table, vectors: Mapping[str, str], number: int) -> int:
-        """Store all rows of the view anew; `rows` is a signed delta from nothing."""
+        """Replace all rows of the view; `rows` is a signed delta from nothing."""
         self._check_positive(rows)
         with self._transaction():
             self._connection.register("incoming", rows)
@@ -131,7 +133,7 @@ class ViewStore:
                 self._groups.replace("view_rows")
             else:
                 self._connection.execute("DROP TABLE IF EXISTS group_rows")  # of another view
-                items = [f"o{place} AS {_quoted(name)}" for place, name in enumerate(self._names)]
+                items = [f"o{place} AS {quoted(name)}" for place, name in enumerate(self._names)]
                 items.append(f"{COUNT} AS {self.count_name}")
                 self._connection.execute(
                     f"CREATE OR REPLACE VIEW result AS SELECT {', '.join(items)} FROM view_rows"
@@ -220,45 +222,6 @@ class ViewStore:
     def close(self) -> None:
         self._connection.close()
 
-    def _refuse_foreign(self) -> None:
-        """A file with tables of somebody else's is not ours to write to."""
-        found = self._connection.execute(
-            "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
-            "WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY 1"
-        ).fetchall()
-        if found and dict(found).get("state") != list(_STATE):
-            self.close()
-            raise CheckpointError(
-                f"view store {self._path} is a DuckDB file with tables of its own ({found[0][0]}); "
-                "give a store that does not exist yet"
-            )
-
-    def _open(self, path: str, fingerprint: str, *, reload: bool) -> None:
-        found = self._connection.execute("SELECT format, fingerprint, vectors FROM state").fetchall()
-        if not found:
-            self._connection.execute(
-                "INSERT INTO state VALUES (?, ?, ?, 0, NULL)", [FORMAT, fingerprint, uuid.uuid4().hex]
-            )
-            return
-        ((stored_format, stored, vectors),) = found
-        why = None
-        if stored_format != FORMAT:
-            why = f"has format {stored_format}, this version reads {FORMAT}"
-        elif stored != fingerprint and vectors is not None:
-            why = "holds another view, or the types of its sources changed"
-        if why is not None and not reload:
-            self.close()
-            raise CheckpointError(
-                f"view store {path} {why}; use another store, or run spillway maintain with --reload to load "
-                "the view into this one"
-            )
-        # What is stored is loaded anew before it is used: it may be that of another view.
-        if stored != fingerprint or stored_format != FORMAT:
-            self._connection.execute(
-                "UPDATE state SET format = ?, fingerprint = ?, vectors = NULL", [FORMAT, fingerprint]
-            )
-            self._connection.execute("DELETE FROM notes")
-
     def _row(self) -> tuple[str, int, str | None]:
         ((reader, number, vectors),) = self._connection.execute(
             "SELECT reader, round, vectors FROM state"
@@ -296,6 +259,66 @@ class ViewStore:
             raise
 
 
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    _check_file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = duckdb.connect(str(path))
+    except OSError as error:
+        raise CheckpointError(
+            f"view store {path} cannot be created: {error.filename}: {error.strerror}; give another store"
+        ) from None
+    except duckdb.Error as error:
+        raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _refuse_foreign(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """A file with other tables belongs to somebody else: we do not write to it."""
+    found = connection.execute(
+        "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "
+        "WHERE NOT internal AND database_name = current_database() GROUP BY ALL ORDER BY 1"
+    ).fetchall()
+    if found and dict(found).get("state") != list(_STATE):
+        raise CheckpointError(
+            f"view store {path} is a DuckDB file with tables of its own ({found[0][0]}); "
+            "give a store that does not exist yet"
+        )
+
+
+def _claim(connection: duckdb.DuckDBPyConnection, path: Path, fingerprint: str, *, reload: bool) -> str:
+    """Make the store that of the view with this fingerprint; returns the name of its reader."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS state (format INTEGER, fingerprint VARCHAR, reader VARCHAR, "
+        "round BIGINT, vectors VARCHAR)"
+    )
+    connection.execute("CREATE TABLE IF NOT EXISTS notes (name VARCHAR PRIMARY KEY, value VARCHAR)")
+    found = connection.execute("SELECT format, fingerprint, reader, vectors FROM state").fetchall()
+    if not found:
+        reader = uuid.uuid4().hex
+        connection.execute("INSERT INTO state VALUES (?, ?, ?, 0, NULL)", [FORMAT, fingerprint, reader])
+        return reader
+    ((stored_format, stored, reader, vectors),) = found
+    why = None
+    if stored_format != FORMAT:
+        why = f"has format {stored_format}, this version reads {FORMAT}"
+    elif stored != fingerprint and vectors is not None:
+        why = "holds another view, or the types of its sources changed"
+    if why is not None and not reload:
+        raise CheckpointError(
+            f"view store {path} {why}; use another store, or run spillway maintain with --reload to load "
+            "the view into this one"
+        )
+    # What is stored may belong to another view, so it is loaded again before it is used.
+    if stored != fingerprint or stored_format != FORMAT:
+        connection.execute(
+            "UPDATE state SET format = ?, fingerprint = ?, vectors = NULL", [FORMAT, fingerprint]
+        )
+        connection.execute("DELETE FROM notes")
+    return str(reader)
+
+
 def _disagreement(rows: int) -> StateError:
     return StateError(
         f"the round would remove {rows} rows that the stored view does not hold: changes of a source were "
@@ -305,7 +328,7 @@ def _disagreement(rows: int) -> StateError:
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
     """The name with as many underscores before it as it takes to be no other column's."""
-    names = {one.lower() for one in taken}
+    names = {column.lower() for column in taken}
     while name in names:
         name = f"_{name}"
     return name
@@ -328,7 +351,3 @@ def _check_file(path: Path) -> None:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -17,7 +17,7 @@ from spillway.maintain.definition import InputDefinition, OutputDefinition, View
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.maintain.plan import MaintenancePlan, Part, Query, Take, Union
+from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Part, Take, Union
 from spillway.maintain.slots import Slots
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 from spillway.maintain.unify import KeySet
@@ -187,7 +187,7 @@ def test_tables_are_dropped_after_their_last_use() -> None:
     graph = ViewGraph(("r", "s"), (Edge(0, 1, (("a", "a"),)),))
     steps = (
         Take(0, 0, 2),
-        Query(1, (Part(2, 3, False, (0,)), Part(0, 4, False, (0,)))),
+        MaintenanceQuery(1, (Part(2, 3, False, (0,)), Part(0, 4, False, (0,)))),
         Union((3, 4, 3), 5),
     )
     plan = MaintenancePlan("test", graph, steps, (5, 4), ((0,), (1,), (0,), (0, 1), (0, 1), (0, 1)))

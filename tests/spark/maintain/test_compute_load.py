@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from spillway.maintain.choice import choose_by_name
 from spillway.maintain.definition import ViewDefinition, define_view
 from spillway.maintain.execute import Executor
 from spillway.maintain.recompute import compare, recompute
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.delta import DeltaServer
-from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
 from spillway.maintain.view_store import ViewStore
 from spillway.model.schema import Column
@@ -131,13 +131,13 @@ def test_a_view_that_was_loaded_so_is_maintained(spark: "SparkSession", tmp_path
     server, load = DeltaServer(root), ComputeLoad(spark, 500)
     text = "SELECT a.x AS x, b.y AS y, c.y AS z FROM a JOIN b ON a.y = b.x JOIN c ON b.y = c.x"
     definition = define_view(View.sql(text), {name: server.columns(name) for name in "abc"})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     manager = ViewManager(
         definition,
-        [Home("lake", name) for name in "abc"],
+        [TableLocation("lake", name) for name in "abc"],
         {"lake": server},
         store,
-        lambda sizes: plan_round("conditional", definition.graph, sizes),
+        choose_by_name("conditional"),
         load=load,
     )
     manager.open()

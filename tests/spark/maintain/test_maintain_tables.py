@@ -16,9 +16,10 @@ from deltalake import write_deltalake
 from kit.tables import change_delta, random_rows
 from spillway.errors import IncarnationError
 from spillway.maintain.algebra import AlgebraBySize, ArrowAlgebra
+from spillway.maintain.choice import FixedChoice, choose_by_name
 from spillway.maintain.definition import define_view
 from spillway.maintain.execute import Answer
-from spillway.maintain.settings import Home
+from spillway.maintain.settings import TableLocation
 from spillway.maintain.sources.table_files import TableFiles
 from spillway.maintain.strategies.registry import plan_round
 from spillway.maintain.view_manager import ViewManager
@@ -77,14 +78,14 @@ def test_rounds_by_spark_jobs_while_others_write(spark: "SparkSession", lake: Pa
     chance, server = random.Random(5), Busy(spark, lake)
     server.root = lake
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
     chosen = ["batch"]
     manager = ViewManager(
         definition,
-        [Home("lake", name) for name in TABLES],
+        [TableLocation("lake", name) for name in TABLES],
         {"lake": server},
         store,
-        lambda sizes: plan_round(chosen[0], definition.graph, sizes),
+        FixedChoice(lambda graph, sizes: plan_round(chosen[0], graph, sizes)),
         algebra=AlgebraBySize(SparkAlgebra(spark), 4),
     )
     manager.open()
@@ -124,10 +125,9 @@ def test_a_recreated_table_ends_a_round_of_spark_jobs(
 ) -> None:
     server = SparkServer(spark, lake)
     definition = define_view(View.sql(VIEW), {name: server.columns(name) for name in TABLES})
-    store = ViewStore(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
-    homes = [Home("lake", name) for name in TABLES]
-    choose = lambda sizes: plan_round("batch", definition.graph, sizes)  # noqa: E731
-    manager = ViewManager(definition, homes, {"lake": server}, store, choose)
+    store = ViewStore.open(tmp_path / "view.duckdb", definition.fingerprint, ["x", "y", "z"])
+    homes = [TableLocation("lake", name) for name in TABLES]
+    manager = ViewManager(definition, homes, {"lake": server}, store, choose_by_name("batch"))
     manager.open()
     shutil.rmtree(lake / "a")
     write_deltalake(lake / "a", random_rows(random.Random(4), 5))

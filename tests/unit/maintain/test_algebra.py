@@ -27,8 +27,8 @@ def table(names: Sequence[str], rows: list[tuple[Any, ...]], types: Sequence[pa.
     return pa.Table.from_arrays(arrays, names=list(names))
 
 
-def same(one: Any, other: Any) -> bool:
-    return one is not None and other is not None and (one == other or (one != one and other != other))
+def same(left: Any, right: Any) -> bool:
+    return left is not None and right is not None and (left == right or (left != left and right != right))
 
 
 def bag(found: pa.Table) -> Counter[str]:
@@ -49,10 +49,10 @@ def test_joins_are_nested_loops(kind: str, width: int, data: st.DataObject) -> N
     state = table(("r0", "r1", "weight"), right, (right_type, right_type, pa.int64()))
     pairs = [("l0", "r0"), ("l1", "r1")][:width]
     expected: Counter[str] = Counter()
-    for one in left:
-        for other in right:
-            if all(same(one[place], other[place]) for place in range(width)):
-                expected[str([*one[:2], *other[:2]])] += one[2] * other[2]
+    for ours in left:
+        for theirs in right:
+            if all(same(ours[place], theirs[place]) for place in range(width)):
+                expected[str([*ours[:2], *theirs[:2]])] += ours[2] * theirs[2]
     found = join(delta, state, pairs)
     assert found.column_names == ["l0", "l1", "r0", "r1", "weight"]
     assert bag(found) == Counter({text: weight for text, weight in expected.items() if weight})
@@ -72,9 +72,9 @@ def test_equal_rows_are_summed_with_one_zero(rows: list[tuple[Any, ...]]) -> Non
 
 
 def test_keys() -> None:
-    one = pa.chunked_array([pa.array([0.0, NAN, None, 1.0])])
-    other = pa.chunked_array([pa.array([-0.0, NAN, None, 2.0])])
-    assert equal(one, other).to_pylist() == [True, True, False, False]
+    left = pa.chunked_array([pa.array([0.0, NAN, None, 1.0])])
+    right = pa.chunked_array([pa.array([-0.0, NAN, None, 2.0])])
+    assert equal(left, right).to_pylist() == [True, True, False, False]
     keys = pa.table({"a": [1, 1, None], "b": ["x", "x", "y"]})
     assert distinct(keys).to_pylist() == [{"a": 1, "b": "x"}]
 
@@ -96,10 +96,10 @@ def test_large_tables_go_elsewhere() -> None:
         rows = [(number, 1) for number in range(size)]
         assert algebra.consolidate(table(("a", "weight"), rows, (pa.int64(), pa.int64()))).num_rows == size
     assert Elsewhere.rows == 3
-    one = table(("a", "weight"), [(1, 1)], (pa.int64(), pa.int64()))
+    single = table(("a", "weight"), [(1, 1)], (pa.int64(), pa.int64()))
     two = table(("b", "weight"), [(1, 1), (1, 2)], (pa.int64(), pa.int64()))
-    assert algebra.join(one, two.slice(0, 1), [("a", "b")]).num_rows == 1 and Elsewhere.joined == 0
-    assert algebra.join(one, two, [("a", "b")]).num_rows == 2 and Elsewhere.joined == 1
+    assert algebra.join(single, two.slice(0, 1), [("a", "b")]).num_rows == 1 and Elsewhere.joined == 0
+    assert algebra.join(single, two, [("a", "b")]).num_rows == 2 and Elsewhere.joined == 1
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])

@@ -15,9 +15,9 @@ from spillway.errors import EvaluationError, SpillwayError
 from spillway.job.maintain import read_maintain_job
 from spillway.maintain import continuous
 from spillway.maintain.continuous import run_rounds
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
+from spillway.maintain.round_report import RoundReport
 from spillway.maintain.settings import MaintainJob
-from spillway.maintain.view_manager import RoundReport
 
 LARGEST = 2**63 - 1
 TYPES = {"UTINYINT": 2**8 - 1, "USMALLINT": 2**16 - 1, "UINTEGER": 2**32 - 1, "UBIGINT": 2**64 - 1}
@@ -58,20 +58,20 @@ def test_an_overflow_is_one_line_and_writes_nothing(tmp_path: Path, sql: str, fi
     source, job = sqlite_job(tmp_path, sql)
     if first:
         change(source, f"INSERT INTO a VALUES (1, {LARGEST})")
-        with Maintenance(job) as maintenance, pytest.raises(EvaluationError, match="fails on a row"):
-            maintenance.start()
+        with open_maintenance(job) as maintenance, pytest.raises(EvaluationError, match="fails on a row"):
+            maintenance.manager.start()
         return
-    with Maintenance(job) as maintenance:
-        maintenance.start()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
         before = maintenance.store.result()
         change(source, f"INSERT INTO a VALUES (1, {LARGEST})")
         with pytest.raises(EvaluationError) as caught:
-            maintenance.round()
+            maintenance.manager.round()
         assert len(str(caught.value).splitlines()) == 1
         assert maintenance.store.result() == before
         change(source, f"DELETE FROM a WHERE v = {LARGEST}")
         change(source, "INSERT INTO a VALUES (1, 4)")
-        assert maintenance.round() is not None
+        assert maintenance.manager.round() is not None
         assert maintenance.manager.verify() == 0
 
 
@@ -91,10 +91,12 @@ def test_an_overflow_does_not_end_a_run_that_goes_on_for_ever(
         reports.append(report)
         stop.set()
 
-    with Maintenance(job) as maintenance:
-        maintenance.start()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
         change(source, f"INSERT INTO a VALUES (1, {LARGEST})")
-        run_rounds(maintenance, forever=True, interval_seconds=0.0, stop=stop, done=done, failed=failed)
+        run_rounds(
+            maintenance.manager, forever=True, interval_seconds=0.0, stop=stop, done=done, failed=failed
+        )
         assert sorted(maintenance.store.result()) == [(6, 1), (15, 1)]
     assert len(failures) == len(reports) == 1
 
@@ -119,13 +121,13 @@ def test_unsigned_integers_of_duckdb(tmp_path: Path, kind: str) -> None:
     write(f"INSERT INTO a VALUES (1, {largest}), ({largest}, NULL); INSERT INTO b VALUES (1, 3)")
     sql = "SELECT a.k, a.v, b.v AS w FROM a JOIN b ON a.k = b.k"
     job = read_maintain_job(write_job(tmp_path, "duckdb", sql))
-    with Maintenance(job) as maintenance:
-        maintenance.start()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
         assert maintenance.store.result() == [(1, largest, 3, 1)]
     write(f"INSERT INTO b VALUES ({largest}, 7); DELETE FROM b WHERE k = 1")
-    with Maintenance(job) as maintenance:
-        maintenance.start()
-        assert maintenance.round() is not None
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
+        assert maintenance.manager.round() is not None
         assert maintenance.store.result() == [(largest, None, 7, 1)]
         assert maintenance.manager.verify() == 0
 
@@ -134,8 +136,8 @@ def test_unsigned_integers_of_duckdb(tmp_path: Path, kind: str) -> None:
 def test_a_result_column_may_have_the_name_of_the_count(tmp_path: Path, name: str, counted: str) -> None:
     source, job = sqlite_job(tmp_path, f'SELECT a.v AS "{name}", b.v AS w FROM a JOIN b ON a.k = b.k')
     change(source, "INSERT INTO a VALUES (1, 2)")
-    with Maintenance(job) as maintenance:
-        maintenance.start()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
         assert maintenance.store.count_name == counted
     with duckdb.connect(tmp_path / "view.duckdb") as store:
         assert store.sql("FROM result").columns == [name, "w", counted]
@@ -152,15 +154,15 @@ def test_empty_tables(tmp_path: Path, kind: str) -> None:
     source.close()
     sql = "SELECT a.k, b.t, a.d FROM a JOIN b ON a.k = b.k AND a.t = b.t"
     job = read_maintain_job(write_job(tmp_path, kind, sql))
-    with Maintenance(job) as maintenance:
-        maintenance.start()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
         assert maintenance.store.result() == []
     source = connect(tmp_path / "source.db")
     for table in "ab":
         source.execute(f"INSERT INTO {table} VALUES (1, 'x', 0.5)")
     source.commit()
     source.close()
-    with Maintenance(job) as maintenance:
-        maintenance.start()
-        assert maintenance.round() is not None
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
+        assert maintenance.manager.round() is not None
         assert maintenance.store.result() == [(1, "x", 0.5, 1)]

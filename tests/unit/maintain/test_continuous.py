@@ -7,7 +7,7 @@ import pytest
 from spillway.errors import SourceError
 from spillway.maintain import continuous
 from spillway.maintain.continuous import lag_metrics, run_rounds
-from spillway.maintain.view_manager import RoundReport
+from spillway.maintain.round_report import RoundReport
 
 
 class Scripted:
@@ -40,8 +40,8 @@ def run(script: list[RoundReport | SourceError | None], *, forever: bool) -> tup
 
 def test_failures_are_reported_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuous, "LEAST_WAIT_SECONDS", 0.0)
-    one, two = (RoundReport(number, "batch", 1) for number in (1, 2))
-    assert run([one, SourceError("away"), None, two], forever=True) == ([1, 2], ["away"])
+    first, second = (RoundReport(number, "batch", 1) for number in (1, 2))
+    assert run([first, SourceError("away"), None, second], forever=True) == ([1, 2], ["away"])
 
 
 def test_one_round_ends_with_its_error() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kit.examples import tries
 from spillway.job.maintain import parse_maintain_job
-from spillway.maintain.maintenance import Maintenance
+from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.settings import MaintainJob
 from spillway.maintain.sources import duckdb_capture
 
@@ -44,9 +44,9 @@ def run(root: Path, *statements: str) -> list[tuple[Any, ...]]:
 
 def maintained(job: MaintainJob, shown: str = TEXT) -> list[tuple[Any, ...]]:
     """The result after a round, as text."""
-    with Maintenance(job) as maintenance:
-        maintenance.start()
-        maintenance.round()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
+        maintenance.manager.round()
         assert maintenance.manager.verify() == 0
     with duckdb.connect(str(job.store), read_only=True) as store:
         return store.execute(f"SELECT {shown} FROM result ORDER BY ALL").fetchall()
@@ -177,6 +177,6 @@ def test_verify_knows_infinite_sums(tmp_path: Path, stored: str, wrong: int) -> 
     maintained(job)
     with duckdb.connect(str(job.store)) as store:
         store.execute(f"UPDATE group_rows SET s1 = {stored}")
-    with Maintenance(job) as maintenance:
-        maintenance.start()
+    with open_maintenance(job) as maintenance:
+        maintenance.manager.start()
         assert maintenance.manager.verify() == wrong

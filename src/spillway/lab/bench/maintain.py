@@ -27,7 +27,21 @@ from spillway.lab.bench.maintain_data import (
     postgres_servers,
     update_relation,
 )
-from spillway.maintain import AUTO, Home, MaintainJob, Maintenance, RoundReport, ServerSpec, choose_by_name
+from spillway.maintain import (
+    AUTO,
+    MaintainJob,
+    Maintenance,
+    MaintenancePlan,
+    QueryCost,
+    RoundReport,
+    ServerSpec,
+    TableLocation,
+    ViewGraph,
+    ViewStore,
+    choose_by_name,
+    open_maintenance,
+)
+from spillway.maintain.strategies import STRATEGIES
 from spillway.model import View
 
 SEQUENTIAL = "sequential"
@@ -62,7 +76,9 @@ def bench_maintain(
         job = MaintainJob(
             view=View.sql(chain_view(tables)),
             servers={f"s{number}": ServerSpec("postgresql", dsn) for number, dsn in enumerate(dsns)},
-            sources={table: Home(f"s{number % servers}", table) for number, table in enumerate(tables)},
+            sources={
+                table: TableLocation(f"s{number % servers}", table) for number, table in enumerate(tables)
+            },
             store=Path(scratch) / "view.duckdb",
         )
         chance = random.Random(0)  # noqa: S311 - data of a benchmark
@@ -81,14 +97,15 @@ def bench_maintain(
                     chance=chance,
                 )
 
-        with Maintenance(job) as maintenance:
+        turns = Turns(strategies)
+        with open_maintenance(job, chooser=turns) as maintenance:
             note("loading the view")
             began = time.monotonic()
             maintenance.manager.open()
             load_seconds = time.monotonic() - began
             if AUTO in strategies:
                 note("learning costs from sample queries")
-                maintenance.cost_model()
+                maintenance.manager.start()
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
                 chosen = [one for one in strategies if one != SEQUENTIAL or count == min(updates)]
@@ -97,7 +114,7 @@ def bench_maintain(
                     # In another order each time: a round after a large one finds its memory given back.
                     for strategy in chance.sample(chosen, len(chosen)):
                         if strategy != SEQUENTIAL or number == 0:
-                            reports[strategy].append(_round(maintenance, strategy, write, count))
+                            reports[strategy].append(_round(maintenance, turns, strategy, write, count))
                 results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
                 for strategy, found in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {found}")
@@ -109,17 +126,39 @@ def bench_maintain(
                 "ratios": ratios_of(results),
             }  # fmt: skip
             if refresh:
-                figures["refresh"] = _refresh(maintenance, tables, dsn_of, write, rows, repeats, note)
+                figures["refresh"] = _refresh(maintenance, turns, tables, dsn_of, write, rows, repeats, note)
         return figures
 
 
-def _round(maintenance: Maintenance, strategy: str, write: Callable[[int], None], count: int) -> RoundReport:
-    graph = maintenance.definition.graph
-    maintenance.manager.choose = (
-        maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
-    )
+class Turns:
+    """Strategies that take turns at the rounds of one view; each learns from the rounds of all."""
+
+    def __init__(self, strategies: Sequence[str]) -> None:
+        self._choosers = {name: choose_by_name(name) for name in (*STRATEGIES, *strategies)}
+        self.strategy = strategies[0]
+
+    def prepare(self, learn: Callable[[], QueryCost], /) -> None:
+        for chooser in self._choosers.values():
+            chooser.prepare(learn)
+
+    def plan(self, graph: ViewGraph, sizes: Sequence[int], /) -> MaintenancePlan | None:
+        return self._choosers[self.strategy].plan(graph, sizes)
+
+    def observe(self, report: RoundReport, /) -> None:
+        for chooser in self._choosers.values():
+            chooser.observe(report)
+
+    def save(self, store: ViewStore, /) -> None:
+        for chooser in self._choosers.values():
+            chooser.save(store)
+
+
+def _round(
+    maintenance: Maintenance, turns: Turns, strategy: str, write: Callable[[int], None], count: int
+) -> RoundReport:
+    turns.strategy = strategy
     write(count)
-    report = maintenance.round()
+    report = maintenance.manager.round()
     assert report is not None
     return report
 
@@ -152,6 +191,7 @@ def ratios_of(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[st
 
 def _refresh(
     maintenance: Maintenance,
+    turns: Turns,
     tables: Sequence[str],
     dsn_of: Mapping[str, str],
     write: Callable[[int], None],
@@ -180,7 +220,7 @@ def _refresh(
         connection.execute("REFRESH MATERIALIZED VIEW whole")
         refresh_seconds = time.monotonic() - began
     count = max(len(tables), rows // 1000 * len(tables))
-    reports = [_round(maintenance, "conditional", write, count) for _ in range(repeats)]
+    reports = [_round(maintenance, turns, "conditional", write, count) for _ in range(repeats)]
     seconds = statistics.median(report.lag_seconds for report in reports)
     return {
         "refresh_seconds": round(refresh_seconds, 3),

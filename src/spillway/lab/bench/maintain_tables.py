@@ -15,17 +15,17 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from spillway.lab.bench.maintain import ratios_of, summary_of
+from spillway.lab.bench.maintain import Turns, ratios_of, summary_of
 from spillway.lab.bench.maintain_data import chain_view, joining_rows
 from spillway.maintain import (
     AUTO,
     SPARK,
-    Home,
+    Backend,
     MaintainJob,
-    Maintenance,
     RoundReport,
     ServerSpec,
-    choose_by_name,
+    TableLocation,
+    open_maintenance,
 )
 from spillway.model import View
 from spillway.spark.maintain import SparkServer
@@ -58,7 +58,7 @@ def bench_tables(
         job = MaintainJob(
             view=View.sql(chain_view(tables)),
             servers={"lake": ServerSpec(SPARK, str(lake))},
-            sources={table: Home("lake", table) for table in tables},
+            sources={table: TableLocation("lake", table) for table in tables},
             store=Path(scratch) / "view.duckdb",
         )
 
@@ -69,20 +69,19 @@ def bench_tables(
                 ids = rows + chance.integers(0, 10**9, share)
                 write_deltalake(lake / table, _rows(ids, numbers, joining, ratio, seed), mode="append")
 
-        with Maintenance(job, lambda spec: SparkServer(spark, spec.place)) as maintenance:
+        turns = Turns(strategies)
+        backend = Backend(lambda spec: SparkServer(spark, spec.place))
+        with open_maintenance(job, backend, chooser=turns) as maintenance:
             note("loading the view")
             maintenance.manager.open()
             if AUTO in strategies:
                 note("learning costs from sample queries")
-                maintenance.cost_model()
-            graph = maintenance.definition.graph
+                maintenance.manager.start()
 
             def round_of(strategy: str, count: int) -> RoundReport:
-                maintenance.manager.choose = (
-                    maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
-                )
+                turns.strategy = strategy
                 write(count)
-                report = maintenance.round()
+                report = maintenance.manager.round()
                 assert report is not None
                 return report
 

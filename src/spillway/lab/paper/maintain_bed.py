@@ -22,17 +22,18 @@ import pyarrow as pa
 
 from spillway.maintain import (
     Answer,
-    CostModel,
-    Home,
+    FixedChoice,
     KeySet,
     MaintenancePlan,
+    QueryCost,
     RoundReport,
+    TableLocation,
     ViewManager,
     ViewStore,
     calibrate,
     define_view,
 )
-from spillway.maintain.sources import Relation
+from spillway.maintain.sources import SourceTable
 from spillway.maintain.sources.postgres import INLINE_KEYS, PostgresServer
 from spillway.maintain.strategies import plan_round
 from spillway.model import View
@@ -82,7 +83,7 @@ class Bed:
     ) -> None:
         self.shape = shape
         self._chance = random.Random(0)  # noqa: S311 - data of an experiment
-        self._homes = [Home(f"s{node % len(dsns)}", f"r{node}") for node in range(shape.relations)]
+        self._homes = [TableLocation(f"s{node % len(dsns)}", f"r{node}") for node in range(shape.relations)]
         self._dsns = {f"s{number}": dsn for number, dsn in enumerate(dsns)}
         for node in range(shape.relations):
             self._create(node)
@@ -97,8 +98,10 @@ class Bed:
         view = View.sql(f"SELECT {', '.join(names)} FROM {tables} WHERE {on}")
         self.definition = define_view(view, catalog)
         outputs = [item.name for item in self.definition.outputs]
-        self._store = ViewStore(scratch / "view.duckdb", self.definition.fingerprint, outputs)
-        self.manager = ViewManager(self.definition, self._homes, self._servers, self._store, lambda _: None)
+        self._store = ViewStore.open(scratch / "view.duckdb", self.definition.fingerprint, outputs)
+        self._plan: Callable[[Sequence[int]], MaintenancePlan | None] = lambda _: None
+        chooser = FixedChoice(lambda _, sizes: self._plan(sizes))
+        self.manager = ViewManager(self.definition, self._homes, self._servers, self._store, chooser)
         self.manager.open()
 
     def close(self) -> None:
@@ -111,7 +114,7 @@ class Bed:
                 connection.execute(f"DROP TABLE r{node} CASCADE")
                 connection.execute("DROP SCHEMA IF EXISTS spillway CASCADE")
 
-    def model(self) -> CostModel:
+    def model(self) -> QueryCost:
         """Cost functions from sample queries of now."""
         return calibrate(self.definition, self.manager)
 
@@ -143,7 +146,7 @@ class Bed:
         found = []
         for _ in range(repeats):
             self.write(sizes)
-            self.manager.choose = choose
+            self._plan = choose
             report = self.manager.round()
             assert report is not None
             found.append(measure(report))
@@ -156,7 +159,7 @@ class Bed:
     def ask(self, node: int, places: Sequence[int], keys: pa.Table) -> Answer:
         """A query by keys of the first of some columns of a relation, which are all it gives back."""
         home, columns = self._homes[node], self.definition.inputs[node].columns
-        relation = Relation(home.table, tuple(columns[place] for place in places))
+        relation = SourceTable(home.table, tuple(columns[place] for place in places))
         vector = self.manager.open().vectors[home.server]
         return self._servers[home.server].ask(relation, [KeySet((0,), keys)], vector)
 

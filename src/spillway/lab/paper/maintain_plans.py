@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from spillway.lab.paper.maintain import ESTIMATED, MEASURED
 from spillway.lab.paper.maintain_bed import Bed, BedShape, Laboratory, Lines, evenly
-from spillway.maintain import CostModel, MaintenancePlan, RoundReport, Sample, fit
+from spillway.maintain import CostSample, MaintenancePlan, QueryCost, RoundReport, fit
 from spillway.maintain.search import grouping_paths, instances
 from spillway.maintain.strategies import conditional_plan, extended_batch_plan
 
@@ -39,7 +39,7 @@ def _four(lab: Laboratory, view: str) -> BedShape:
 
 
 def batch_plan(
-    bed: Bed, model: CostModel, sizes: Sequence[int], pick: Callable[..., object] = min
+    bed: Bed, model: QueryCost, sizes: Sequence[int], pick: Callable[..., object] = min
 ) -> MaintenancePlan:
     """The batch plan with the lowest estimate of each step, or with the highest."""
     graph = bed.definition.graph
@@ -60,7 +60,7 @@ def grouping_plans(bed: Bed, sizes: Sequence[int]) -> dict[str, MaintenancePlan]
     }
 
 
-def _estimate(model: CostModel, plan: MaintenancePlan, sizes: Sequence[int]) -> float:
+def _estimate(model: QueryCost, plan: MaintenancePlan, sizes: Sequence[int]) -> float:
     return model.estimate(plan, [float(size) for size in sizes]).seconds
 
 
@@ -102,7 +102,7 @@ def _regression(lab: Laboratory) -> Lines:
                     _seconds(lambda keys=keys, places=places: bed.ask(2, places, keys))  # type: ignore[misc]
                     for _ in range(1 + lab.repeats)
                 )
-    samples = [Sample(rows, a, y) for a, points in observed.items() for rows, y in points.items()]
+    samples = [CostSample(rows, a, y) for a, points in observed.items() for rows, y in points.items()]
     function = fit(samples)
     lab.note(f"fitted: {function}")
     lines: Lines = {}

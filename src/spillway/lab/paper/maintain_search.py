@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from statistics import fmean
 
-from spillway.maintain import CostFunction, CostModel, Edge, ViewGraph
+from spillway.maintain import CostFunction, Edge, QueryCost, ViewGraph
 from spillway.maintain.search import PartialStep, best_instance, controlled_instance
 
 _EDGES = (
@@ -17,11 +17,11 @@ _EDGES = (
 _ROWS = 500
 
 
-def random_model(graph: ViewGraph, seed: int) -> CostModel:
+def random_model(graph: ViewGraph, seed: int) -> QueryCost:
     """Sources of different speed, edges of different join ratio."""
     chance = random.Random(seed)  # noqa: S311 - data of an experiment
     directions = [(number, end) for number, edge in enumerate(graph.edges) for end in (edge.left, edge.right)]
-    return CostModel(
+    return QueryCost(
         cardinalities=(1_000_000,) * len(graph.names),
         attributes=(4,) * len(graph.names),
         costs={
@@ -32,7 +32,7 @@ def random_model(graph: ViewGraph, seed: int) -> CostModel:
     )
 
 
-def _controlled(graph: ViewGraph, kept: int, model: CostModel, delta: int) -> PartialStep:
+def _controlled(graph: ViewGraph, kept: int, model: QueryCost, delta: int) -> PartialStep:
     return controlled_instance(graph, model, delta, _ROWS, kept)
 
 
@@ -41,7 +41,7 @@ def search_table(*, quick: bool) -> dict[str, dict[str, float]]:
     graph = ViewGraph(
         tuple(f"r{node}" for node in range(9)), tuple(Edge(a, b, (("k", "k"),)) for a, b in _EDGES)
     )
-    searches: dict[str, Callable[[CostModel, int], PartialStep]] = {
+    searches: dict[str, Callable[[QueryCost, int], PartialStep]] = {
         str(kept): partial(_controlled, graph, kept) for kept in (1, 5, 20)
     }
     searches["all"] = lambda model, delta: best_instance(graph, model, delta, _ROWS)

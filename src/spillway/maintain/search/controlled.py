@@ -6,8 +6,8 @@ k = 1 is greedy, no limit is exact.
 
 from __future__ import annotations
 
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import ViewGraph
+from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.search.step import PartialStep
 
 KEPT = 20
@@ -15,7 +15,7 @@ KEPT = 20
 
 
 def controlled_instance(
-    graph: ViewGraph, model: CostModel, delta: int, rows: float, kept: int | None = KEPT
+    graph: ViewGraph, model: QueryCost, delta: int, rows: float, kept: int | None = KEPT
 ) -> PartialStep:
     """A cheap instance of the step of input `delta`; `kept` None: the cheapest."""
     steps = [PartialStep((delta,), rows, 0.0)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from spillway.maintain.cost_model import CostModel, PlanEstimate
 from spillway.maintain.graph import ViewGraph
 from spillway.maintain.plan import MaintenancePlan
+from spillway.maintain.query_cost import PlanEstimate, QueryCost
 from spillway.maintain.strategies import conditional_plan
 
 MOST_PATHS = 500
@@ -24,7 +24,7 @@ def grouping_paths(graph: ViewGraph) -> list[tuple[int, ...]]:
 
 
 def best_grouping(
-    graph: ViewGraph, model: CostModel, sizes: Sequence[int]
+    graph: ViewGraph, model: QueryCost, sizes: Sequence[int]
 ) -> tuple[MaintenancePlan, PlanEstimate]:
     """The grouping plan with the lowest estimate."""
     plans = [conditional_plan(graph, sizes, path) for path in grouping_paths(graph)]

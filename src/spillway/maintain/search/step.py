@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import ViewGraph
+from spillway.maintain.query_cost import QueryCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class PartialStep:
     rows: float
     seconds: float
 
-    def extensions(self, graph: ViewGraph, model: CostModel) -> Iterator[PartialStep]:
+    def extensions(self, graph: ViewGraph, model: QueryCost) -> Iterator[PartialStep]:
         """Every next query along edges, all edges to what was visited combined."""
         for node in graph.nodes:
             edges = graph.edges_between(self.visited, node)

@@ -6,8 +6,8 @@ that it is another incarnation. SQL is parameterised and quoted.
 
 from spillway.maintain.sources.delta import DeltaServer
 from spillway.maintain.sources.duckdb import DuckDbServer
-from spillway.maintain.sources.position import Position, recreated, restored
-from spillway.maintain.sources.server import FEEDS, Cut, Relation, Server
+from spillway.maintain.sources.position import SourcePosition, recreated, restored
+from spillway.maintain.sources.server import FEEDS, Cut, Server, SourceTable
 from spillway.maintain.sources.sqlite import SqliteServer
 from spillway.maintain.sources.table_files import TableFiles, Version
 
@@ -16,9 +16,9 @@ __all__ = [
     "Cut",
     "DeltaServer",
     "DuckDbServer",
-    "Position",
-    "Relation",
     "Server",
+    "SourcePosition",
+    "SourceTable",
     "SqliteServer",
     "TableFiles",
     "Version",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from spillway.errors import SourceError
+from spillway.maintain.sources.position import SourcePosition, restored
 
 
 class Executes(Protocol):
@@ -33,10 +34,10 @@ def refuse_reserved(table: str, names: Iterable[str]) -> None:
 
 
 class ChangeReaders:
-    """`prefix` comes before the names of the two tables."""
+    """`prefix` comes before the names of the two tables; `source` names the file in errors."""
 
-    def __init__(self, connection: Executes, prefix: str) -> None:
-        self._connection = connection
+    def __init__(self, connection: Executes, prefix: str, source: str) -> None:
+        self._connection, self._source = connection, source
         self._readers, self._views = f"{prefix}readers", f"{prefix}views"
 
     def create(self) -> None:
@@ -59,7 +60,7 @@ class ChangeReaders:
             self._connection.execute(f"INSERT INTO {self._readers} VALUES (?, ?, 0)", [reader, relation])
 
     def leave(self, reader: str, store: str) -> list[str]:
-        """Take out a reader and its parts, and others of the same store; the relations that nobody reads."""
+        """Remove a reader, its parts and others of the same store; returns the relations without readers."""
         names = [
             name
             for (name,) in self._rows(
@@ -93,16 +94,21 @@ class ChangeReaders:
         found = self._rows(f"SELECT mark, announced FROM {self._views} WHERE reader = ?", [reader])
         return bool(found) and mark in found[0]
 
-    def announce(self, reader: str, before: str | None, mark: str) -> None:
+    def announce(self, reader: str, before: str | None, position: SourcePosition) -> None:
+        """Leave the mark of the new position; refused if the reader is not at the vector `before`."""
+        mark = None if before is None else SourcePosition.read(before).mark
+        if mark is not None and not self.stands_at(reader, mark):
+            raise restored(self._source)
         self._connection.execute(
-            f"UPDATE {self._views} SET mark = ?, announced = ? WHERE reader = ?", [before, mark, reader]
+            f"UPDATE {self._views} SET mark = ?, announced = ? WHERE reader = ?",
+            [mark, position.mark, reader],
         )
 
-    def confirm(self, reader: str, mark: str, numbers: dict[str, int]) -> None:
+    def confirm(self, reader: str, position: SourcePosition) -> None:
         self._connection.execute(
-            f"UPDATE {self._views} SET mark = ?, announced = NULL WHERE reader = ?", [mark, reader]
+            f"UPDATE {self._views} SET mark = ?, announced = NULL WHERE reader = ?", [position.mark, reader]
         )
-        for relation, number in numbers.items():
+        for relation, number in position.at.items():
             self._connection.execute(
                 f"UPDATE {self._readers} SET vector = ? WHERE reader = ? AND relation = ?",
                 [number, reader, relation],

@@ -25,9 +25,10 @@ from spillway.errors import SourceError
 from spillway.maintain.algebra import consolidate, negated, weighted
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.identifier import quoted
 from spillway.maintain.sources.file_identity import delta_identity
-from spillway.maintain.sources.position import Position, recreated
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.position import SourcePosition, recreated
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.unify import KeySet
 from spillway.model import Column
 from spillway.plan.expression import spark_type
@@ -56,22 +57,22 @@ class DeltaServer:
         """Nothing is kept for a reader."""
         return []
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         vector = at or self._vector(relations)
         if at is not None:
             self._check(at)
-        return Cut(vector, tuple(weighted(self._match(one, None, vector)) for one in relations))
+        return Cut(vector, tuple(weighted(self._match(relation, None, vector)) for relation in relations))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         vector = self._vector(relations)
-        if Position.read(vector) == Position.read(since):
-            return Cut(since, tuple(delta_schema(one.columns).empty_table() for one in relations))
+        if SourcePosition.read(vector) == SourcePosition.read(since):
+            return Cut(since, tuple(delta_schema(relation.columns).empty_table() for relation in relations))
         self._check(since)
-        deltas = tuple(self._between(one, since, vector) for one in relations)
+        deltas = tuple(self._between(relation, since, vector) for relation in relations)
         return Cut(vector, deltas, self._age_seconds(since, vector))
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
-        rows = tuple(self._match(relation, one, vector) for one in key_sets)
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
+        rows = tuple(self._match(relation, key_set, vector) for key_set in key_sets)
         return Answer(rows, delta_schema(relation.columns).empty_table())
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002
@@ -97,17 +98,17 @@ class DeltaServer:
     def _dataset(self, table: str, version: int | None) -> Any:
         return self._table(table, version).to_pyarrow_dataset()
 
-    def _vector(self, relations: Sequence[Relation]) -> str:
+    def _vector(self, relations: Sequence[SourceTable]) -> str:
         names = sorted({relation.table for relation in relations})
         tables = {name: self._table(name, None) for name in names}
-        return Position(
+        return SourcePosition(
             {name: table.version() for name, table in tables.items()},
             {name: delta_identity(table) for name, table in tables.items()},
         ).text
 
     def _check(self, vector: str) -> None:
         """Refuse a vector whose versions are not those of the tables that are there now."""
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         for name, version in position.at.items():
             now = self._table(name, None)
             try:
@@ -120,23 +121,25 @@ class DeltaServer:
     def _age_seconds(self, since: str, until: str) -> float | None:
         """By the clock of the writers, which their commits carry."""
         oldest = []
-        for table, last in Position.read(until).at.items():
+        for table, last in SourcePosition.read(until).at.items():
             if (count := last - _version(since, table)) > 0:
                 stamps = [entry["timestamp"] for entry in self._table(table, last).history(count)]
                 oldest.append(time.time() - min(stamps) / 1000)
         return max(oldest, default=None)
 
-    def _between(self, relation: Relation, since: str, until: str) -> pa.Table:
+    def _between(self, relation: SourceTable, since: str, until: str) -> pa.Table:
         first, last = _version(since, relation.table), _version(until, relation.table)
         if first == last:
             return delta_schema(relation.columns).empty_table()
         before, after = (self._dataset(relation.table, version) for version in (first, last))
-        old, new = ({one.path: one for one in dataset.get_fragments()} for dataset in (before, after))
+        old, new = (
+            {fragment.path: fragment for fragment in dataset.get_fragments()} for dataset in (before, after)
+        )
         removed = self._read(relation, before, [old[path] for path in old if path not in new])
         added = self._read(relation, after, [new[path] for path in new if path not in old])
         return consolidate(pa.concat_tables([weighted(added), negated(weighted(removed))]))
 
-    def _read(self, relation: Relation, dataset: Any, fragments: list[Any]) -> pa.Table:
+    def _read(self, relation: SourceTable, dataset: Any, fragments: list[Any]) -> pa.Table:
         if not fragments:
             return row_schema(relation.columns).empty_table()
         some = pa_dataset.FileSystemDataset(fragments, dataset.schema, dataset.format, dataset.filesystem)
@@ -148,27 +151,23 @@ class DeltaServer:
             ) from error
         return _named(table, relation)
 
-    def _match(self, relation: Relation, key_set: KeySet | None, vector: str) -> pa.Table:
+    def _match(self, relation: SourceTable, key_set: KeySet | None, vector: str) -> pa.Table:
         dataset = self._dataset(relation.table, _version(vector, relation.table))
         if key_set is None or not key_set.columns:
             return self._read(relation, dataset, list(dataset.get_fragments()))
         self._connection.register("rows", dataset)
         self._connection.register("keys", key_set.keys)
-        items = ", ".join(f"r.{_quoted(column.name)}" for column in relation.columns)
-        on = " AND ".join(f"r.{_quoted(relation.columns[p].name)} = k.c{p}" for p in key_set.columns)
+        items = ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
+        on = " AND ".join(f"r.{quoted(relation.columns[p].name)} = k.c{p}" for p in key_set.columns)
         found = self._connection.sql(f"SELECT {items} FROM rows r JOIN keys k ON {on}").to_arrow_table()
         return _named(found, relation)
 
 
-def _named(table: pa.Table, relation: Relation) -> pa.Table:
+def _named(table: pa.Table, relation: SourceTable) -> pa.Table:
     schema = row_schema(relation.columns)
     return table.rename_columns(schema.names).cast(schema)
 
 
 def _version(vector: str, table: str) -> int:
-    version: int = Position.read(vector).at[table]
+    version: int = SourcePosition.read(vector).at[table]
     return version
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -7,7 +7,6 @@ enough. Writers in this process use cursors of the same connection; then every a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +17,11 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.identifier import quoted
 from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
-from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture, quoted
-from spillway.maintain.sources.position import Position, new_mark, recreated, restored
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.duckdb_capture import SCHEMA, DuckDbCapture
+from spillway.maintain.sources.position import SourcePosition, new_mark, recreated, restored
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.model import Column
@@ -60,7 +60,7 @@ class DuckDbServer:
             except duckdb.Error as error:
                 raise SourceError(f"DuckDB file {database} cannot be opened: {error}") from error
         self._connection.execute("SET TimeZone = 'UTC'")
-        self._readers = ChangeReaders(self._connection, f"{SCHEMA}.")
+        self._readers = ChangeReaders(self._connection, f"{SCHEMA}.", f"DuckDB source {self._place}")
         self._numbers: dict[str, int] = {}
         """The last look at each table of a file that nobody else can write to."""
 
@@ -96,7 +96,7 @@ class DuckDbServer:
             relations = {self._capture(table).relation for table in tables}
             return sorted({store for relation in relations for store in self._readers.stores(relation)})
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         with self._transaction():
             known = None if at is None else self._checked(relations, at)
             position = self._look(relations)
@@ -107,33 +107,30 @@ class DuckDbServer:
                 deltas.append(pa.concat_tables([self._fetch(sql, relation), *later]))
         return Cut(position.text, tuple(deltas))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         with self._transaction():
             known = self._checked(relations, since)
             position = self._look(relations)
             deltas = tuple(self._later(relation, known) for relation in relations)
             return Cut(since if position.at == known.at else position.text, deltas)
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
             self._look([relation])
-            rows = tuple(self._match(relation, one).drop_columns([WEIGHT]) for one in key_sets)
-            return Answer(rows, self._later(relation, Position.read(vector)))
+            rows = tuple(self._match(relation, key_set).drop_columns([WEIGHT]) for key_set in key_sets)
+            return Answer(rows, self._later(relation, SourcePosition.read(vector)))
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         with self._transaction():
             self._check(tables, position)
-            mark = None if before is None else Position.read(before).mark
-            if mark is not None and not self._readers.stands_at(reader, mark):
-                raise restored(f"DuckDB source {self._place}")
-            self._readers.announce(reader, mark, position.mark)
+            self._readers.announce(reader, before, position)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         with self._transaction():
             self._check(tables, position)
-            self._readers.confirm(reader, position.mark, position.at)
+            self._readers.confirm(reader, position)
             for table in tables:
                 capture = self._capture(table)
                 capture.prune(self._readers.least(capture.relation))
@@ -184,31 +181,31 @@ class DuckDbServer:
         for (name,) in tables:
             self._connection.execute(f"DROP TABLE {quoted(name)}")
 
-    def _checked(self, relations: Sequence[Relation], vector: str) -> Position:
+    def _checked(self, relations: Sequence[SourceTable], vector: str) -> SourcePosition:
         """The position of a vector, which must be that of the stored view; in a transaction."""
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         if not self._known() or not self._readers.stands_at(self._reader, position.mark):
             raise restored(f"DuckDB source {self._place}")
         self._check(sorted({relation.table for relation in relations}), position)
         return position
 
-    def _check(self, tables: Sequence[str], position: Position) -> None:
+    def _check(self, tables: Sequence[str], position: SourcePosition) -> None:
         for table in tables:
             capture = self._capture(table)
             incarnation = capture.incarnation()
             if incarnation is None or incarnation != position.of.get(capture.relation):
                 raise recreated(f"DuckDB table {table} in {self._place}")
 
-    def _look(self, relations: Sequence[Relation]) -> Position:
+    def _look(self, relations: Sequence[SourceTable]) -> SourcePosition:
         captures = [self._capture(table) for table in sorted({relation.table for relation in relations})]
         for capture in captures:
             if self._shared or capture.relation not in self._numbers:
                 self._numbers[capture.relation] = capture.look()
         at = {capture.relation: self._numbers[capture.relation] for capture in captures}
         of = {capture.relation: capture.incarnation() or "" for capture in captures}
-        return Position(at, of, new_mark())
+        return SourcePosition(at, of, new_mark())
 
-    def _later(self, relation: Relation, position: Position, *, sign: int = 1) -> pa.Table:
+    def _later(self, relation: SourceTable, position: SourcePosition, *, sign: int = 1) -> pa.Table:
         capture = self._capture(relation.table)
         return self._fetch(
             f"SELECT {_columns(relation)}, {sign} * spillway_weight FROM {capture.log} r "
@@ -216,7 +213,7 @@ class DuckDbServer:
             relation,
         )
 
-    def _match(self, relation: Relation, key_set: KeySet) -> pa.Table:
+    def _match(self, relation: SourceTable, key_set: KeySet) -> pa.Table:
         select, table = f"SELECT {_columns(relation)}, 1", self._capture(relation.table).source
         if not key_set.columns:
             return self._fetch(f"{select} FROM {table} r", relation)
@@ -229,25 +226,21 @@ class DuckDbServer:
         names = ", ".join(f"c{place}" for place in key_set.columns)
         marks = f"({', '.join('?' for _ in key_set.columns)})"
         values = list(zip(*(column.to_pylist() for column in key_set.keys.columns), strict=True))
-        parts, start = list[pa.Table](), 0
-        while start < len(values):
-            batch = values[start : start + self._sub_batch.size]
-            start += len(batch)
-            began = time.perf_counter()
+        parts = []
+        for batch in self._sub_batch.timed(values):
             sql = (
                 f"{select} FROM (VALUES {', '.join([marks] * len(batch))}) k({names}) JOIN {table} r ON {on}"
             )
             parts.append(self._fetch(sql, relation, [value for row in batch for value in row]))
-            self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts)
 
-    def _fetch(self, sql: str, relation: Relation, parameters: Sequence[object] = ()) -> pa.Table:
+    def _fetch(self, sql: str, relation: SourceTable, parameters: Sequence[object] = ()) -> pa.Table:
         table: pa.Table = self._connection.sql(sql, params=list(parameters)).to_arrow_table()
         schema = delta_schema(relation.columns)
         return table.rename_columns(schema.names).cast(schema)
 
 
-def _columns(relation: Relation) -> str:
+def _columns(relation: SourceTable) -> str:
     return ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
 
 

@@ -5,7 +5,7 @@ DuckDB refuses INSERT OR REPLACE into a table with triggers, so the application'
 look that found them. A look adds up the log, compares the sums with the table as it is, and appends the
 difference. So it does not matter how rows came and went, or whether the table was replaced; only its columns
 must be the same. A look reads the whole table and its log, which costs about a second for a million rows; the
-log is about as large as the table, and is written anew when it has become twice as large.
+log is about as large as the table, and is rewritten when it is twice as large.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import uuid4
 import duckdb
 
 from spillway.errors import SourceError
+from spillway.maintain.identifier import quoted
 
 SCHEMA = "spillway"
 _LOOKS = f"{SCHEMA}.looks"
@@ -139,7 +140,3 @@ class DuckDbCapture:
             "AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index",
             [schema, name],
         ).fetchall()
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

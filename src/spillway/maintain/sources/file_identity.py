@@ -1,8 +1,8 @@
 """What tells the files of a table's version from those of another history of the same table.
 
-Data files are never changed and their names are not used again, so a version of a Delta table is told by the
-table's id and the names of its files; it is the same after a restore if no file of it has gone. Files of
-Parquet directories may be overwritten under the same name: these are told by size and time too.
+Data files never change and their names are not used again, so the table's id and the names of its files
+identify a version of a Delta table; it is the same after a restore if no file of it has gone. Files of
+Parquet directories may be overwritten under the same name: these are identified by size and time too.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from spillway.errors import IncarnationError
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class SourcePosition:
     """`at` is a place in the changes, in the source's own terms; `of` is the incarnation of each table.
 
     `mark` is a name of this position that no other has: two histories of a restored source reach equal
@@ -23,8 +23,8 @@ class Position:
     mark: str = ""
 
     @staticmethod
-    def read(vector: str) -> Position:
-        return Position(**json.loads(vector))
+    def read(vector: str) -> SourcePosition:
+        return SourcePosition(**json.loads(vector))
 
     @property
     def text(self) -> str:

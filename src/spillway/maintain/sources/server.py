@@ -1,9 +1,9 @@
 """What a database must offer so that views over its tables can be maintained.
 
 A vector is a text that says exactly which committed changes it contains: whole transactions, across all
-tables of the server. For two vectors of one server that were read after each other, the later one contains
-the earlier. Every answer comes from one transaction, together with the changes that this transaction saw and
-the given vector does not contain; so the caller can take them out, whoever writes meanwhile.
+tables of the server. Of two vectors read from one server, the later contains the earlier. Every answer comes
+from one transaction, together with the changes that this transaction saw and the given vector does not
+contain; so the caller can take them out, even while others write.
 
 A vector also says which incarnation of the tables it belongs to (`position.py`). A server refuses a vector of
 another incarnation with an `IncarnationError`: the table was dropped and recreated, or an older copy of the
@@ -31,7 +31,7 @@ FEEDS = (LOGICAL, TRIGGERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class SourceTable:
     """A table of a server, and the columns that a view reads of it, in the order of `c0`, `c1`, ..."""
 
     table: str
@@ -51,8 +51,8 @@ class Cut:
 class Server(Protocol):
     """One database: a PostgreSQL server, an SQLite or DuckDB file.
 
-    A server with a true attribute `remote` works elsewhere and may be used by any one thread at a time; what
-    it is told takes place side by side with what others are told.
+    A server with a true attribute `remote` works elsewhere. One thread at a time may use it; several such
+    servers work in parallel.
     """
 
     def columns(self, table: str) -> tuple[Column, ...]:
@@ -74,13 +74,13 @@ class Server(Protocol):
         `tables` are still kept.
         """
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         """All rows: as they are now, or as they were at the vector `at`."""
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         """The changes that have committed and that `since` does not contain."""
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         """Answer a maintenance query; `later` are the changes it saw beyond `vector`."""
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
@@ -90,6 +90,6 @@ class Server(Protocol):
         """
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
-        """`reader` needs no change that `vector` contains any more."""
+        """`reader` no longer needs the changes that `vector` contains."""
 
     def close(self) -> None: ...

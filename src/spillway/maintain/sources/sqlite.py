@@ -9,7 +9,6 @@ a table holds values of another type.
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,10 +20,11 @@ import pyarrow as pa
 from spillway.errors import SourceError
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
+from spillway.maintain.identifier import quoted
 from spillway.maintain.sources.change_tables import ChangeReaders, refuse_reserved
-from spillway.maintain.sources.position import Position, new_mark, recreated, restored
-from spillway.maintain.sources.server import Cut, Relation
-from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture, quoted
+from spillway.maintain.sources.position import SourcePosition, new_mark, recreated, restored
+from spillway.maintain.sources.server import Cut, SourceTable
+from spillway.maintain.sources.sqlite_capture import NOW, SqliteCapture
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 from spillway.model import Column
@@ -74,7 +74,7 @@ class SqliteServer:
                 return []
             return sorted({store for table in tables for store in self._readers.stores(table.lower())})
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         deltas = []
         with self._transaction():
             position = self._position(relations) if at is None else self._checked(relations, at)
@@ -88,35 +88,32 @@ class SqliteServer:
                     deltas.append(self._fetch(f"{sql} UNION ALL {later}", relation))
         return Cut(position.text, tuple(deltas))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         self._reconnect()
         with self._transaction():
             known = self._checked(relations, since)
             position = self._position(relations)
-            deltas = tuple(self._fetch(self._later_sql(one, known), one) for one in relations)
+            deltas = tuple(self._fetch(self._later_sql(relation, known), relation) for relation in relations)
             if position.at == known.at:
                 return Cut(since, deltas)
             return Cut(position.text, deltas, self._age_seconds(relations, known))
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         with self._transaction():
-            rows = tuple(self._match(relation, one) for one in key_sets)
-            return Answer(rows, self._fetch(self._later_sql(relation, Position.read(vector)), relation))
+            rows = tuple(self._match(relation, key_set) for key_set in key_sets)
+            return Answer(rows, self._fetch(self._later_sql(relation, SourcePosition.read(vector)), relation))
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
             self._check(tables, position)
-            mark = None if before is None else Position.read(before).mark
-            if mark is not None and not self._readers.stands_at(reader, mark):
-                raise restored(f"SQLite file {self._path}")
-            self._readers.announce(reader, mark, position.mark)
+            self._readers.announce(reader, before, position)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         with self._transaction("BEGIN IMMEDIATE"):
             self._check(tables, position)
-            self._readers.confirm(reader, position.mark, position.at)
+            self._readers.confirm(reader, position)
             for table in tables:
                 self._capture(table).prune(self._readers.least(table.lower()))
 
@@ -140,10 +137,10 @@ class SqliteServer:
         if not Path(self._path).is_file():
             raise SourceError(f"SQLite file {self._path} does not exist; check path in the job file")
         self._connection = sqlite3.connect(self._path, timeout=_WAIT_SECONDS, isolation_level=None)
-        self._readers = ChangeReaders(self._connection, "spillway_")
+        self._readers = ChangeReaders(self._connection, "spillway_", f"SQLite file {self._path}")
 
     def _reconnect(self) -> None:
-        """A connection may go on with a file that another one was copied over, or with pages of it."""
+        """After another file was copied over this one, an open connection may still show the old pages."""
         self._connection.close()
         self._connect()
 
@@ -154,28 +151,30 @@ class SqliteServer:
     def _capture(self, table: str) -> SqliteCapture:
         return SqliteCapture(self._connection, table)
 
-    def _checked(self, relations: Sequence[Relation], vector: str) -> Position:
+    def _checked(self, relations: Sequence[SourceTable], vector: str) -> SourcePosition:
         """The position of a vector, which must be that of the stored view; in a transaction."""
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         self._check(sorted({relation.table for relation in relations}), position)
         if not self._known() or not self._readers.stands_at(self._reader, position.mark):
             raise restored(f"SQLite file {self._path}")
         return position
 
-    def _check(self, tables: Sequence[str], position: Position) -> None:
+    def _check(self, tables: Sequence[str], position: SourcePosition) -> None:
         for table in tables:
             incarnation = self._capture(table).incarnation()
             if incarnation is None or incarnation != position.of.get(table.lower()):
                 raise recreated(f"SQLite table {table} in {self._path}")
 
-    def _position(self, relations: Sequence[Relation]) -> Position:
+    def _position(self, relations: Sequence[SourceTable]) -> SourcePosition:
         """Now: the last number of every table."""
-        captures = {table.lower(): self._capture(table) for table in {one.table for one in relations}}
+        captures = {
+            table.lower(): self._capture(table) for table in {relation.table for relation in relations}
+        }
         at = {name: capture.last() for name, capture in captures.items()}
         of = {name: capture.incarnation() or "" for name, capture in captures.items()}
-        return Position(at, of, new_mark())
+        return SourcePosition(at, of, new_mark())
 
-    def _age_seconds(self, relations: Sequence[Relation], since: Position) -> float | None:
+    def _age_seconds(self, relations: Sequence[SourceTable], since: SourcePosition) -> float | None:
         oldest = [
             self._connection.execute(
                 f"SELECT {NOW} - min(spillway_at) FROM {self._capture(table).changes} "
@@ -186,14 +185,14 @@ class SqliteServer:
         ]
         return max((age for age in oldest if age is not None), default=None)
 
-    def _later_sql(self, relation: Relation, position: Position, *, sign: int = 1) -> str:
+    def _later_sql(self, relation: SourceTable, position: SourcePosition, *, sign: int = 1) -> str:
         names = ", ".join(quoted(column.name) for column in relation.columns)
         return (
             f"SELECT {names}, {sign} * spillway_weight FROM {self._capture(relation.table).changes} "
             f"WHERE spillway_number > {int(position.at[relation.table.lower()])}"
         )
 
-    def _match(self, relation: Relation, key_set: KeySet) -> pa.Table:
+    def _match(self, relation: SourceTable, key_set: KeySet) -> pa.Table:
         names = ", ".join(f"r.{quoted(column.name)}" for column in relation.columns)
         table = quoted(relation.table)
         if not key_set.columns:
@@ -208,20 +207,16 @@ class SqliteServer:
             self._connection.executemany(f"INSERT INTO temp.spillway_keys VALUES {marks}", values)
             sql = f"SELECT {names}, 1 FROM temp.spillway_keys k JOIN {table} r ON {on}"
             return self._fetch(sql, relation).drop_columns([WEIGHT])
-        parts, start = list[pa.Table](), 0
-        while start < len(values):
-            batch = values[start : start + self._sub_batch.size]
-            start += len(batch)
-            began = time.perf_counter()
+        parts = []
+        for batch in self._sub_batch.timed(values):
             sql = (
                 f"WITH k({', '.join(keys)}) AS (VALUES {', '.join([marks] * len(batch))}) "
                 f"SELECT {names}, 1 FROM k JOIN {table} r ON {on}"
             )
             parts.append(self._fetch(sql, relation, [value for row in batch for value in row]))
-            self._sub_batch.record(len(batch), time.perf_counter() - began)
         return pa.concat_tables(parts).drop_columns([WEIGHT])
 
-    def _fetch(self, sql: str, relation: Relation, parameters: Sequence[object] = ()) -> pa.Table:
+    def _fetch(self, sql: str, relation: SourceTable, parameters: Sequence[object] = ()) -> pa.Table:
         """Rows with a weight; SQLite hands out Python rows, which are turned into columns as a whole."""
         rows = self._connection.execute(sql, parameters).fetchall()
         schema = delta_schema(relation.columns)
@@ -233,7 +228,7 @@ class SqliteServer:
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def _without(
-        self, rows: list[tuple[Any, ...]], relation: Relation, wrong: Sequence[set[type]]
+        self, rows: list[tuple[Any, ...]], relation: SourceTable, wrong: Sequence[set[type]]
     ) -> list[tuple[Any, ...]]:
         """Leave out rows with values of a wrong type that came and went again; refuse one that is there."""
         good, bad = list[tuple[Any, ...]](), Counter[tuple[Any, ...]]()

@@ -22,6 +22,7 @@ from functools import cached_property
 from uuid import uuid4
 
 from spillway.errors import SourceError
+from spillway.maintain.identifier import quoted
 
 NOW = "(julianday('now') - 2440587.5) * 86400.0"
 """Seconds since 1970."""
@@ -111,7 +112,7 @@ class SqliteCapture:
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     def prune(self, number: int) -> None:
-        """No change up to this number is needed any more; and no statement is under way.
+        """Remove the changes up to this number, while no statement is running.
 
         A statement that fails (INSERT OR FAIL) leaves rows, but not their numbers, in SQLite's own note of
         the last number; without that the next change would get a number that was already read.
@@ -123,7 +124,7 @@ class SqliteCapture:
         self._connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [self._changes_name, last])
 
     def last(self) -> int:
-        """The number of the last change; it stays though changes are deleted."""
+        """The number of the last change, also after changes were deleted."""
         ((number,),) = self._connection.execute(
             "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0), "
             f"coalesce((SELECT max(spillway_number) FROM {self.changes}), 0))",
@@ -256,7 +257,7 @@ class SqliteCapture:
         columns = [columns for _, columns in self._indexes]
         if not self._identity:
             columns.insert(0, ())
-        return [_Key(number, one) for number, one in enumerate(columns)]
+        return [_Key(number, key) for number, key in enumerate(columns)]
 
     @cached_property
     def _indexes(self) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
@@ -278,7 +279,3 @@ class SqliteCapture:
                 )
             found.append((origin, tuple(columns)))
         return found
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -1,12 +1,15 @@
 """How many keys a composite query carries: 50 to begin with (figure 10.10), then what was measured as best.
 
 Each size of a ladder is judged by its seconds per key. The neighbours of the best size are tried while they
-are unknown, and again now and then, because a source's speed changes. Only whole sub-batches count.
+are unknown, and again from time to time, because a source's speed changes. Only whole sub-batches count.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 SUB_BATCH = 50
 LADDER = (10, 25, 50, 100, 250, 500, 1000)
@@ -18,6 +21,9 @@ _WORTH = 0.95
 """A neighbour must be at least this much cheaper."""
 _MEMORY = 0.3
 """The weight of the newest observation."""
+
+
+Keys = TypeVar("Keys", bound=Sequence[object])
 
 
 @dataclass(slots=True)
@@ -40,8 +46,18 @@ class SubBatch:
         """The cheapest size so far."""
         return self.fixed or LADDER[self._best]
 
+    def timed(self, keys: Keys) -> Iterator[Keys]:
+        """The keys of one query after the other; a query takes the time until the next is asked for."""
+        start = 0
+        while start < len(keys):
+            part: Keys = keys[start : start + self.size]  # type: ignore[assignment]
+            began = time.perf_counter()
+            yield part
+            self.record(len(part), time.perf_counter() - began)
+            start += len(part)
+
     def record(self, keys: int, seconds: float) -> None:
-        """A query of that many keys took so long."""
+        """A query of `keys` keys took `seconds`."""
         if self.fixed is not None or keys not in LADDER:
             return
         self._queries += 1
@@ -49,7 +65,7 @@ class SubBatch:
         known = self._seconds.get(place)
         self._trials[place] = self._trials.get(place, 0) + 1
         self._seconds[place] = each if known is None else known + _MEMORY * (each - known)
-        judged = {one for one, trials in self._trials.items() if trials >= _TRIALS}
+        judged = {tried for tried, trials in self._trials.items() if trials >= _TRIALS}
         for neighbour in self._neighbours():
             if {neighbour, self._best} <= judged and self._seconds[neighbour] < _WORTH * self._seconds[
                 self._best

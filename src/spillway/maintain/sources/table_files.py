@@ -45,7 +45,7 @@ class TableFiles:
         return tuple(Column(field.name, spark_type(field.type)) for field in schema)
 
     def version(self, table: str) -> Version:
-        """The version of now."""
+        """The current version."""
         if self._is_delta(table):
             return self._delta(table, None).version()
         path = self._root / table
@@ -62,7 +62,7 @@ class TableFiles:
         return [str(self._root / table / name) for name in version]
 
     def identity(self, table: str, version: Version) -> str:
-        """What tells this version from one of a table that was recreated or restored."""
+        """Distinguishes this version from one of a table that was recreated or restored."""
         try:
             if isinstance(version, int):
                 return delta_identity(self._delta(table, version))

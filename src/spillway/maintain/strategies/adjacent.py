@@ -48,7 +48,7 @@ def connected_groups(graph: ViewGraph, size: int) -> list[tuple[int, ...]]:
     while left:
         group = [left.pop(0)]
         while len(group) < size:
-            node = next((one for one in left if graph.adjacent(group, one)), None)
+            node = next((candidate for candidate in left if graph.adjacent(group, candidate)), None)
             if node is None:
                 break
             group.append(node)

@@ -39,10 +39,10 @@ def transform(builder: PlanBuilder, sizes: Sequence[int], path: Sequence[int]) -
 
 def _block_neighbours(graph: ViewGraph, blocks: Sequence[Block]) -> dict[int, tuple[int, ...]]:
     return {
-        one: tuple(
+        number: tuple(
             other
             for other, there in enumerate(blocks)
-            if other != one and any(graph.adjacent(block.inputs, node) for node in there.inputs)
+            if other != number and any(graph.adjacent(block.inputs, node) for node in there.inputs)
         )
-        for one, block in enumerate(blocks)
+        for number, block in enumerate(blocks)
     }

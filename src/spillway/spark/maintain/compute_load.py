@@ -43,7 +43,7 @@ class ComputeLoad:
         with tempfile.TemporaryDirectory(prefix="spillway-load-") as scratch:
             root = Path(scratch)
             weights = [_write(root, definition, node, table) for node, table in enumerate(tables)]
-            view = View.sql(_view_sql(definition, [one for one in weights if one is not None]))
+            view = View.sql(_view_sql(definition, [weight for weight in weights if weight is not None]))
             sources = {
                 f"r{node}": SourceSpec(f"r{node}", "parquet", f"{root}/r{node}")
                 for node in range(len(tables))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spillway.maintain import WEIGHT, canonical, consolidate
+from spillway.maintain import WEIGHT, canonical, comparable, consolidate
 from spillway.plan.expression import spark_type
 
 _STATE_WEIGHT = "state_weight"
@@ -32,11 +32,9 @@ class SparkAlgebra:
              pa.field(WEIGHT, pa.int64())]
         )  # fmt: skip
         for number, (ours, theirs) in enumerate(pairs):
-            one, other = delta.column(ours), state.column(theirs)
-            if one.type != other.type:
-                one, other = one.cast(pa.int64()), other.cast(pa.int64())
-            delta = delta.append_column(f"key{number}", canonical(one))
-            state = state.append_column(f"key{number}", canonical(other))
+            our, their = comparable(delta.column(ours), state.column(theirs))
+            delta = delta.append_column(f"key{number}", canonical(our))
+            state = state.append_column(f"key{number}", canonical(their))
         left = frame_of(self._spark, delta)
         right = frame_of(self._spark, state).withColumnRenamed(WEIGHT, _STATE_WEIGHT)
         keys = [f"key{number}" for number in range(len(pairs))]

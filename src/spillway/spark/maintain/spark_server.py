@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from spillway.errors import SourceError
 from spillway.maintain import Answer, KeySet, consolidate, delta_schema, negated, row_schema, weighted
-from spillway.maintain.sources import Cut, Position, Relation, TableFiles, Version, recreated
+from spillway.maintain.sources import Cut, SourcePosition, SourceTable, TableFiles, Version, recreated
 from spillway.model import Column
 from spillway.spark.maintain.spark_algebra import frame_of
 
@@ -43,26 +43,31 @@ class SparkServer:
         """Nothing is kept for a reader."""
         return []
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         vector = at or self._vector(relations)
         if at is not None:
             self._check(at)
-        rows = [self._collect(self._frame(one, self._files(one, vector)), one) for one in relations]
+        rows = [
+            self._collect(self._frame(relation, self._files(relation, vector)), relation)
+            for relation in relations
+        ]
         return Cut(vector, tuple(weighted(table) for table in rows))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         self._check(since)
         vector = self._vector(relations)
         deltas = []
-        for one in relations:
-            came, went = self._tables.between(one.table, _version(since, one), _version(vector, one))
-            signed = [weighted(_read(one, came)), negated(weighted(_read(one, went)))]
+        for relation in relations:
+            came, went = self._tables.between(
+                relation.table, _version(since, relation), _version(vector, relation)
+            )
+            signed = [weighted(_read(relation, came)), negated(weighted(_read(relation, went)))]
             deltas.append(consolidate(pa.concat_tables(signed)))
         return Cut(vector, tuple(deltas))
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         files = self._files(relation, vector)
-        rows = tuple(self._match(relation, one, files) for one in key_sets)
+        rows = tuple(self._match(relation, key_set, files) for key_set in key_sets)
         return Answer(rows, delta_schema(relation.columns).empty_table())
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002
@@ -75,23 +80,23 @@ class SparkServer:
     def close(self) -> None:
         """The session is its owner's."""
 
-    def _vector(self, relations: Sequence[Relation]) -> str:
+    def _vector(self, relations: Sequence[SourceTable]) -> str:
         names = sorted({relation.table for relation in relations})
         versions = {name: self._tables.version(name) for name in names}
         identities = {name: self._tables.identity(name, version) for name, version in versions.items()}
-        return Position(versions, identities).text
+        return SourcePosition(versions, identities).text
 
     def _check(self, vector: str) -> None:
         """Refuse a vector whose versions are not those of the tables that are there now."""
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         for name, version in position.at.items():
             if self._tables.identity(name, version) != position.of[name]:
                 raise recreated(f"table {name}")
 
-    def _files(self, relation: Relation, vector: str) -> list[str]:
+    def _files(self, relation: SourceTable, vector: str) -> list[str]:
         return self._tables.files(relation.table, _version(vector, relation))
 
-    def _frame(self, relation: Relation, files: Sequence[str]) -> DataFrame | None:
+    def _frame(self, relation: SourceTable, files: Sequence[str]) -> DataFrame | None:
         """The rows of some files with the columns `c0`, `c1`, ...; None: there are none."""
         if not files:
             return None
@@ -99,14 +104,14 @@ class SparkServer:
         found = self._spark.read.schema(schema).parquet(*files)
         return found.toDF(*row_schema(relation.columns).names)
 
-    def _match(self, relation: Relation, key_set: KeySet, files: Sequence[str]) -> pa.Table:
+    def _match(self, relation: SourceTable, key_set: KeySet, files: Sequence[str]) -> pa.Table:
         frame = self._frame(relation, files)
         if frame is not None and key_set.columns:
             keys = frame_of(self._spark, key_set.keys)
             frame = frame.join(F.broadcast(keys), key_set.keys.column_names, "leftsemi")
         return self._collect(frame, relation)
 
-    def _collect(self, frame: DataFrame | None, relation: Relation) -> pa.Table:
+    def _collect(self, frame: DataFrame | None, relation: SourceTable) -> pa.Table:
         schema = row_schema(relation.columns)
         if frame is None:
             return schema.empty_table()
@@ -118,7 +123,7 @@ class SparkServer:
             ) from error
 
 
-def _read(relation: Relation, files: Sequence[str]) -> pa.Table:
+def _read(relation: SourceTable, files: Sequence[str]) -> pa.Table:
     schema = row_schema(relation.columns)
     names = [column.name for column in relation.columns]
     tables = []
@@ -133,6 +138,6 @@ def _read(relation: Relation, files: Sequence[str]) -> pa.Table:
     return pa.concat_tables([table.cast(schema) for table in tables] or [schema.empty_table()])
 
 
-def _version(vector: str, relation: Relation) -> Version:
-    version: Version = Position.read(vector).at[relation.table]
+def _version(vector: str, relation: SourceTable) -> Version:
+    version: Version = SourcePosition.read(vector).at[relation.table]
     return version

@@ -10,15 +10,15 @@ from math import sqrt
 import pytest
 
 from spillway.maintain.choice import CostChoice, candidates
-from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import Edge, ViewGraph
-from spillway.maintain.regression import CostFunction, Sample, fit
+from spillway.maintain.query_cost import QueryCost
+from spillway.maintain.regression import CostFunction, CostSample, fit
+from spillway.maintain.round_report import RoundReport
 from spillway.maintain.search.controlled import controlled_instance
 from spillway.maintain.search.enumerate_steps import best_instance, instances
 from spillway.maintain.search.grouping import best_grouping, grouping_paths
 from spillway.maintain.search.step import PartialStep
 from spillway.maintain.strategies.conditional import conditional_plan
-from spillway.maintain.view_manager import RoundReport
 
 NINE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (0, 4), (2, 6), (4, 8), (1, 5)]
 
@@ -27,18 +27,20 @@ def graph(n: int, ends: list[tuple[int, int]]) -> ViewGraph:
     return ViewGraph(tuple(f"r{k}" for k in range(n)), tuple(Edge(a, b, (("k", "k"),)) for a, b in ends))
 
 
-def model(view: ViewGraph, seed: int = 0, largest_fanout: float = 3.0) -> CostModel:
+def model(view: ViewGraph, seed: int = 0, largest_fanout: float = 3.0) -> QueryCost:
     """Sources of different speed, edges of different fan-out."""
     chance = random.Random(seed)
     directions = [(number, end) for number, edge in enumerate(view.edges) for end in (edge.left, edge.right)]
-    return CostModel(
+    return QueryCost(
         cardinalities=(1_000_000,) * len(view.names),
         attributes=(4,) * len(view.names),
         costs={
-            one: CostFunction((chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0))
-            for one in directions
+            direction: CostFunction(
+                (chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0)
+            )
+            for direction in directions
         },
-        fanouts={one: chance.uniform(0.3, largest_fanout) for one in directions},
+        fanouts={direction: chance.uniform(0.3, largest_fanout) for direction in directions},
     )
 
 
@@ -59,7 +61,7 @@ def test_table_11_1_the_number_of_available_plans(
     assert len(grouping_paths(view)) == grouping_plans
 
 
-class CountingModel(CostModel):
+class CountingModel(QueryCost):
     """Counts the queries that a search looks at."""
 
     looked_at = 0
@@ -117,12 +119,12 @@ def test_grouping_wins_small_rounds_and_recomputation_large_ones() -> None:
     view = graph(6, list(pairwise(range(6))))
     slow = CostFunction((0.1, 0.0, 1e-5, 0, 0, 0, 0))
     directions = [(number, end) for number, edge in enumerate(view.edges) for end in (edge.left, edge.right)]
-    costs = CostModel(
+    costs = QueryCost(
         (10**6,) * 6, (4,) * 6, dict.fromkeys(directions, slow), dict.fromkeys(directions, 1.0), 20.0
     )
     small = candidates(costs, view, [30] * 6)
     assert small[0].strategy == "conditional"
-    batch = next(one for one in small if one.strategy == "extended-batch")
+    batch = next(candidate for candidate in small if candidate.strategy == "extended-batch")
     assert batch.seconds / small[0].seconds == pytest.approx(3.0, rel=0.1)  # 30 queries against 10
     assert candidates(costs, view, [10**6] * 6)[0].strategy == "recompute"
 
@@ -144,28 +146,29 @@ def test_rounds_correct_the_estimates() -> None:
     assert slower.estimate(plan, sizes).seconds == pytest.approx(5 * before, rel=0.02)
     assert slower.differs(costs)
     assert not slower.differs(slower)
-    assert CostModel.of_document(json.loads(json.dumps(slower.document()))) == slower
+    assert QueryCost.of_document(json.loads(json.dumps(slower.document()))) == slower
 
 
 def test_a_choice_is_kept_until_the_estimates_move() -> None:
     view = graph(6, list(pairwise(range(6))))
-    choose = CostChoice(model(view), view)
-    first = choose([100] * 6)
-    assert choose([120] * 6) is first
-    assert choose([1000] * 6) is not first
-    assert choose([0] + [100] * 5) != first
+    choice = CostChoice()
+    choice.prepare(lambda: model(view))
+    first = choice.plan(view, [100] * 6)
+    assert choice.plan(view, [120] * 6) is first
+    assert choice.plan(view, [1000] * 6) is not first
+    assert choice.plan(view, [0] + [100] * 5) != first
     report = RoundReport(1, "conditional", 600, query_seconds=60.0, maintain_seconds=61.0)
     report.costs = [(node, 100, 1, 10.0) for node in range(6)]
-    choose.observe(report)
-    assert choose([100] * 6) is not first
-    choose.observe(RoundReport(2, "recompute", 600, maintain_seconds=1e-6))
-    assert choose([100] * 6) is None
+    choice.observe(report)
+    assert choice.plan(view, [100] * 6) is not first
+    choice.observe(RoundReport(2, "recompute", 600, maintain_seconds=1e-6))
+    assert choice.plan(view, [100] * 6) is None
 
 
 def test_regression_recovers_the_terms_it_was_made_of() -> None:
     chance = random.Random(1)
     samples = [
-        Sample(rows, attributes, (0.05 + 2e-5 * rows + 1e-3 * sqrt(rows)) * chance.uniform(0.99, 1.01))
+        CostSample(rows, attributes, (0.05 + 2e-5 * rows + 1e-3 * sqrt(rows)) * chance.uniform(0.99, 1.01))
         for rows in (10, 50, 100, 500, 1000, 5000, 20_000)
         for attributes in (2, 4, 6)
     ]
@@ -174,13 +177,15 @@ def test_regression_recovers_the_terms_it_was_made_of() -> None:
         truth = 0.05 + 2e-5 * rows + 1e-3 * sqrt(rows)
         assert fitted(rows, attributes) == pytest.approx(truth, rel=0.05)
     assert sum(1 for value in fitted.coefficients if value) <= 4
-    assert fit([Sample(10, 1, 0.5), Sample(100, 1, 0.5), Sample(1000, 1, 0.5)])(9, 1) == pytest.approx(0.5)
+    assert fit([CostSample(10, 1, 0.5), CostSample(100, 1, 0.5), CostSample(1000, 1, 0.5)])(
+        9, 1
+    ) == pytest.approx(0.5)
 
 
 def test_the_network_makes_wide_answers_expensive() -> None:
     view = graph(3, list(pairwise(range(3))))
     near = model(view)
-    far = CostModel(near.cardinalities, near.attributes, near.costs, near.fanouts, delay_seconds=0.005)
+    far = QueryCost(near.cardinalities, near.attributes, near.costs, near.fanouts, delay_seconds=0.005)
     plan = conditional_plan(view, [100] * 3)
     assert far.estimate(plan, [100] * 3).seconds > 2 * near.estimate(plan, [100] * 3).seconds
-    assert CostModel.of_document(far.document()) == far
+    assert QueryCost.of_document(far.document()) == far

@@ -31,13 +31,13 @@ def test_it_finds_the_cheapest_size(fixed: float, per_key: float, squared: float
 
 
 def test_it_follows_a_source_that_changes() -> None:
-    one = SubBatch()
-    assert after(one, 60, 1.0, 0.001) == LADDER[-1]
-    assert after(one, 3_000, 0.0001, 0.0, 0.01) == LADDER[0]
+    found = SubBatch()
+    assert after(found, 60, 1.0, 0.001) == LADDER[-1]
+    assert after(found, 3_000, 0.0001, 0.0, 0.01) == LADDER[0]
 
 
 def test_a_given_size_stays_and_rests_count_for_nothing() -> None:
     assert after(SubBatch(7), 100, 1.0, 0.001) == 7
-    one = SubBatch()
-    one.record(13, 1e-9)
-    assert one.size == SUB_BATCH
+    found = SubBatch()
+    found.record(13, 1e-9)
+    assert found.size == SUB_BATCH

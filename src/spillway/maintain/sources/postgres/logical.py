@@ -29,7 +29,7 @@ from spillway.maintain.sources.postgres.select import all_rows
 from spillway.maintain.sources.postgres.session import Connection, PostgresSession, copied
 from spillway.maintain.sources.postgres.slot import Slot, gone_table
 from spillway.maintain.sources.postgres.snapshot import Snapshot
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.unify import KeySet
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
@@ -53,7 +53,7 @@ class _Later:
     unseen: NDArray[np.bool_]
     """Transactions that the later vector does not contain either."""
 
-    def of(self, relation: Relation) -> pa.Table:
+    def of(self, relation: SourceTable) -> pa.Table:
         deltas = [
             self.decoded.changed(Table.parts(relation.table), relation.columns, self.kept),
             negated(self.decoded.inserted(gone_table(relation.table), relation.columns, self.kept)),
@@ -73,9 +73,9 @@ class SlotFeed:
     def install(self) -> None:
         self._slot.create()
 
-    def load(self, relations: Sequence[Relation], at: str | None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None) -> Cut:
         def loaded(connection: Connection) -> tuple[list[pa.Table], _Moment]:
-            rows = [copied(connection, one, [all_rows(one)])[0] for one in relations]
+            rows = [copied(connection, relation, [all_rows(relation)])[0] for relation in relations]
             return rows, _moment(connection)
 
         rows, moment = self._session.repeatable(loaded, relations)
@@ -84,16 +84,18 @@ class SlotFeed:
             later = self._since(at, moment)
             if later is not None:
                 rows = [
-                    pa.concat_tables([table, negated(later.of(one))])
-                    for table, one in zip(rows, relations, strict=True)
+                    pa.concat_tables([table, negated(later.of(relation))])
+                    for table, relation in zip(rows, relations, strict=True)
                 ]
         return Cut(moment.snapshot, tuple(rows))
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         moment = self._session.repeatable(_moment)
         later = self._since(since, moment)
         if later is None:
-            return Cut(moment.snapshot, tuple(delta_schema(one.columns).empty_table() for one in relations))
+            return Cut(
+                moment.snapshot, tuple(delta_schema(relation.columns).empty_table() for relation in relations)
+            )
         unseen = later.decoded.transactions.commits[later.unseen]
         free = _place(int(unseen[0])) if len(unseen) else moment.log_end
         if not later.kept.any():  # all before that place is in `since`, which is committed
@@ -102,16 +104,16 @@ class SlotFeed:
             self._free = (Snapshot.read(moment.snapshot), free)
         times = later.decoded.transactions.times[later.kept]
         age = moment.now_seconds - (_EPOCH + int(times.min()) / 1e6) if len(times) else None
-        return Cut(moment.snapshot, tuple(later.of(one) for one in relations), age)
+        return Cut(moment.snapshot, tuple(later.of(relation) for relation in relations), age)
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         def answered(connection: Connection) -> tuple[list[pa.Table], _Moment]:
             return self._session.answer(connection, relation, key_sets, []), _moment(connection)
 
         found, moment = self._session.repeatable(answered, [relation])
         later = self._since(vector, moment)
         changes = delta_schema(relation.columns).empty_table() if later is None else later.of(relation)
-        return Answer(tuple(one.drop_columns([WEIGHT]) for one in found), changes)
+        return Answer(tuple(table.drop_columns([WEIGHT]) for table in found), changes)
 
     def incarnations(self, connection: Connection) -> dict[str, str]:
         return self._slot.incarnations(connection)

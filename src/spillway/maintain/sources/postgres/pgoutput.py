@@ -147,7 +147,7 @@ class DecodedChanges:
         offsets = np.concatenate(([0], np.cumsum(cells.lengths)))
         gather = np.repeat(cells.starts - offsets[:-1], cells.lengths) + np.arange(offsets[-1])
         valid = np.packbits(cells.kinds != _NULL, bitorder="little")
-        buffers = [pa.py_buffer(one) for one in (valid, offsets, self._bytes[gather])]
+        buffers = [pa.py_buffer(array) for array in (valid, offsets, self._bytes[gather])]
         return typed(
             pa.LargeStringArray.from_buffers(len(cells.kinds), buffers[1], buffers[2], buffers[0]), column
         )

@@ -18,13 +18,13 @@ from psycopg import sql
 
 from spillway.maintain.delta import WEIGHT, column_names, delta_schema
 from spillway.maintain.sources.postgres.capture import Table, change_table
-from spillway.maintain.sources.server import Relation
+from spillway.maintain.sources.server import SourceTable
 from spillway.model import Column
 
 _NUMBER = "select_number"
 _THREADED_BYTES = 1 << 20
 _HASHED_ANY = 140_000
-"""The server version from which on `= ANY(array)` is no loop over the array."""
+"""The server version from which `= ANY(array)` uses a hash table instead of a loop."""
 _KEY_TYPES = {
     "boolean": "boolean", "smallint": "smallint", "int": "integer", "bigint": "bigint", "float": "real",
     "double": "double precision", "string": "text", "date": "date", "timestamp_ntz": "timestamp",
@@ -41,11 +41,11 @@ class Select:
     where: sql.Composable = field(default_factory=lambda: sql.SQL("true"))
 
 
-def all_rows(relation: Relation) -> Select:
+def all_rows(relation: SourceTable) -> Select:
     return Select(_table(relation))
 
 
-def changes_since(relation: Relation, vector: str, *, sign: int = 1) -> Select:
+def changes_since(relation: SourceTable, vector: str, *, sign: int = 1) -> Select:
     """Changes that the asking transaction sees and `vector` does not contain.
 
     Transactions below the snapshot's xmin are in it, so the index finds the few rows to look at.
@@ -58,19 +58,19 @@ def changes_since(relation: Relation, vector: str, *, sign: int = 1) -> Select:
     return Select(source, sql.SQL("r.spillway_weight * {}").format(sql.Literal(sign)), where)
 
 
-def oldest_change(relations: Sequence[Relation], vector: str) -> sql.Composed:
+def oldest_change(relations: Sequence[SourceTable], vector: str) -> sql.Composed:
     """The age in seconds of the oldest of these changes."""
     tables = dict.fromkeys(relation.table for relation in relations)
     each = [
         sql.SQL("SELECT min(r.spillway_at) FROM {} WHERE {}").format(select.source, select.where)
-        for select in (changes_since(Relation(table, ()), vector) for table in tables)
+        for select in (changes_since(SourceTable(table, ()), vector) for table in tables)
     ]
     return sql.SQL("SELECT extract(epoch FROM clock_timestamp() - min(at)) FROM ({}) t(at)").format(
         sql.SQL(" UNION ALL ").join(each)
     )
 
 
-def rows_with(relation: Relation, columns: Sequence[Column], keys: sql.Composable) -> Select:
+def rows_with(relation: SourceTable, columns: Sequence[Column], keys: sql.Composable) -> Select:
     """The rows that `keys`, which is called `k` and has `columns`, names."""
     on = sql.SQL(" AND ").join(
         sql.SQL("r.{name} = k.{name}").format(name=sql.Identifier(column.name)) for column in columns
@@ -78,7 +78,7 @@ def rows_with(relation: Relation, columns: Sequence[Column], keys: sql.Composabl
     return Select(sql.SQL("{} JOIN {} ON {}").format(keys, _table(relation), on))
 
 
-def rows_with_keys(relation: Relation, columns: Sequence[Column], keys: pa.Table, version: int) -> Select:
+def rows_with_keys(relation: SourceTable, columns: Sequence[Column], keys: pa.Table, version: int) -> Select:
     """The rows that have the values of one row of `keys` in `columns`; `keys` has no NULL.
 
     Servers from version 14 on look up one column in a hash table of the array while they scan. Several
@@ -109,7 +109,7 @@ def array_text(values: pa.ChunkedArray) -> str:
     return "{" + str(pc.binary_join(whole, ",")[0].as_py()) + "}"
 
 
-def copy_statement(relation: Relation, selects: Sequence[Select]) -> sql.Composed:
+def copy_statement(relation: SourceTable, selects: Sequence[Select]) -> sql.Composed:
     """All selects as one statement, and so with one snapshot."""
     columns = sql.SQL(", ").join(
         sql.SQL("r.{} AT TIME ZONE 'UTC'" if column.type == "timestamp" else "r.{}").format(
@@ -119,19 +119,22 @@ def copy_statement(relation: Relation, selects: Sequence[Select]) -> sql.Compose
     )
     texts = [
         sql.SQL("SELECT {}, {}, {} FROM {} WHERE {}").format(
-            columns, one.weight, sql.Literal(number), one.source, one.where
+            columns, select.weight, sql.Literal(number), select.source, select.where
         )
-        for number, one in enumerate(selects)
+        for number, select in enumerate(selects)
     ]
     return sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(sql.SQL(" UNION ALL ").join(texts))
 
 
-def read_copied(data: bytes, relation: Relation, selects: int) -> list[pa.Table]:
+def read_copied(data: bytes, relation: SourceTable, selects: int) -> list[pa.Table]:
     """The signed rows of each select of a `copy_statement`."""
     schema = delta_schema(relation.columns)
     if not data:
         return [schema.empty_table()] * selects
-    plain = {one.name: pa.timestamp("us") if pa.types.is_timestamp(one.type) else one.type for one in schema}
+    plain = {
+        field.name: pa.timestamp("us") if pa.types.is_timestamp(field.type) else field.type
+        for field in schema
+    }
     table = pa_csv.read_csv(
         io.BytesIO(data),
         read_options=pa_csv.ReadOptions(
@@ -154,7 +157,7 @@ def read_copied(data: bytes, relation: Relation, selects: int) -> list[pa.Table]
     return [rows.filter(pc.equal(table.column(_NUMBER), number)) for number in range(selects)]
 
 
-def _table(relation: Relation) -> sql.Composed:
+def _table(relation: SourceTable) -> sql.Composed:
     return sql.SQL("{} r").format(Table.identifier(relation.table))
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from spillway.errors import SourceError
 from spillway.maintain.execute import Answer
-from spillway.maintain.sources.position import Position, new_mark, recreated, restored
+from spillway.maintain.sources.position import SourcePosition, new_mark, recreated, restored
 from spillway.maintain.sources.postgres import views as postgres_views
 from spillway.maintain.sources.postgres.capture import Table, forget_table, relations_of
 from spillway.maintain.sources.postgres.logical import SlotFeed
@@ -29,7 +29,7 @@ from spillway.maintain.sources.postgres.session import (
 from spillway.maintain.sources.postgres.slot import Slot, drop_slot, why_not
 from spillway.maintain.sources.postgres.triggers import TriggerFeed
 from spillway.maintain.sources.postgres.views import StoredView
-from spillway.maintain.sources.server import LOGICAL, TRIGGERS, Cut, Relation
+from spillway.maintain.sources.server import LOGICAL, TRIGGERS, Cut, SourceTable
 from spillway.maintain.unify import KeySet
 from spillway.model import Column
 
@@ -49,9 +49,9 @@ class Feed(Protocol):
 
     def install(self) -> None: ...
     def incarnations(self, connection: Connection) -> dict[str, str]: ...
-    def load(self, relations: Sequence[Relation], at: str | None) -> Cut: ...
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut: ...
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer: ...
+    def load(self, relations: Sequence[SourceTable], at: str | None) -> Cut: ...
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut: ...
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer: ...
     def confirm(self, vector: str, settle: Callable[[Connection], None]) -> None: ...
 
 
@@ -114,26 +114,26 @@ class PostgresServer:
         by_log = found is not None and found.slot is not None
         self._follow(tables, reader, self._slot(tables, reader) if by_log else None)
 
-    def load(self, relations: Sequence[Relation], at: str | None = None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None = None) -> Cut:
         if at is not None:
             known = self._checked(at)
             return Cut(at, self._feed.load(relations, known.at).deltas)
         tables = self._session.transaction(self._feed.incarnations)
         cut = self._feed.load(relations, None)
-        return Cut(Position(cut.vector, tables, new_mark()).text, cut.deltas)
+        return Cut(SourcePosition(cut.vector, tables, new_mark()).text, cut.deltas)
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         known = self._checked(since)
         cut = self._feed.changes(relations, known.at)
         if not any(delta.num_rows for delta in cut.deltas):
             return Cut(since, cut.deltas)
-        return Cut(Position(cut.vector, known.of, new_mark()).text, cut.deltas, cut.age_seconds)
+        return Cut(SourcePosition(cut.vector, known.of, new_mark()).text, cut.deltas, cut.age_seconds)
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
-        return self._feed.ask(relation, key_sets, Position.read(vector).at)
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
+        return self._feed.ask(relation, key_sets, SourcePosition.read(vector).at)
 
     def announce(self, tables: Sequence[str], reader: str, before: str | None, vector: str) -> None:  # noqa: ARG002
-        old, new = None if before is None else Position.read(before), Position.read(vector)
+        old, new = None if before is None else SourcePosition.read(before), SourcePosition.read(vector)
 
         def announced(connection: Connection) -> None:
             self._check(connection, new.of, None if old is None else old.mark)
@@ -142,7 +142,7 @@ class PostgresServer:
         self._session.transaction(announced)
 
     def confirm(self, tables: Sequence[str], reader: str, vector: str) -> None:  # noqa: ARG002 - its feed knows
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         self._feed.confirm(
             position.at, lambda connection: postgres_views.confirm(connection, reader, position.mark)
         )
@@ -169,9 +169,9 @@ class PostgresServer:
         else:
             self._feed = SlotFeed(self._session, slot)
 
-    def _checked(self, vector: str) -> Position:
+    def _checked(self, vector: str) -> SourcePosition:
         """The position of a vector, which must be that of the stored view."""
-        position = Position.read(vector)
+        position = SourcePosition.read(vector)
         self._session.transaction(lambda connection: self._check(connection, position.of, position.mark))
         return position
 

@@ -27,7 +27,7 @@ from spillway.maintain.sources.postgres.select import (
     rows_with,
     rows_with_keys,
 )
-from spillway.maintain.sources.server import Relation
+from spillway.maintain.sources.server import SourceTable
 from spillway.maintain.sources.sub_batch import SubBatch
 from spillway.maintain.unify import KeySet
 
@@ -76,7 +76,7 @@ class PostgresSession:
         """The name of the database."""
         return self.alone(lambda connection: connection.info.dbname)
 
-    def repeatable(self, work: Callable[[Connection], T], relations: Sequence[Relation] = ()) -> T:
+    def repeatable(self, work: Callable[[Connection], T], relations: Sequence[SourceTable] = ()) -> T:
         """`work` in one REPEATABLE READ transaction: one snapshot for all that it reads.
 
         `relations` are locked against TRUNCATE before the snapshot is taken: to an older snapshot a truncated
@@ -119,13 +119,17 @@ class PostgresSession:
                 raise _source_error(error) from error
 
     def answer(
-        self, connection: Connection, relation: Relation, key_sets: Sequence[KeySet], more: Sequence[Select]
+        self,
+        connection: Connection,
+        relation: SourceTable,
+        key_sets: Sequence[KeySet],
+        more: Sequence[Select],
     ) -> list[pa.Table]:
         """The signed rows of each key set, and of `more` selects; all in the caller's transaction."""
         if self._cooperative:
-            selects = [self._matches(connection, relation, one) for one in key_sets]
+            selects = [self._matches(connection, relation, key_set) for key_set in key_sets]
             return copied(connection, relation, [*selects, *more])
-        rows = [self._composite(connection, relation, one) for one in key_sets]
+        rows = [self._composite(connection, relation, key_set) for key_set in key_sets]
         return [*rows, *(copied(connection, relation, more) if more else [])]
 
     def _connect(self) -> Connection:
@@ -134,7 +138,7 @@ class PostgresSession:
             self._connection = psycopg.connect(self._dsn, autocommit=True, options=_OPTIONS)
         return self._connection
 
-    def _matches(self, connection: Connection, relation: Relation, key_set: KeySet) -> Select:
+    def _matches(self, connection: Connection, relation: SourceTable, key_set: KeySet) -> Select:
         """The rows that have one of the keys."""
         if not key_set.columns:
             return all_rows(relation)
@@ -144,23 +148,19 @@ class PostgresSession:
         names = [column.name for column in columns]
         return rows_with(relation, columns, self._send(connection, relation, names, key_set.keys))
 
-    def _composite(self, connection: Connection, relation: Relation, key_set: KeySet) -> pa.Table:
+    def _composite(self, connection: Connection, relation: SourceTable, key_set: KeySet) -> pa.Table:
         """The same, by a query for each sub-batch of keys."""
         if not key_set.columns:
             return copied(connection, relation, [all_rows(relation)])[0]
         columns = [relation.columns[place] for place in key_set.columns]
-        parts, start = list[pa.Table](), 0
-        while start < key_set.keys.num_rows:
-            keys = key_set.keys.slice(start, self._sub_batch.size)
-            began = time.perf_counter()
+        parts = []
+        for keys in self._sub_batch.timed(key_set.keys):
             select = rows_with_keys(relation, columns, keys, connection.info.server_version)
             parts += copied(connection, relation, [select])
-            self._sub_batch.record(keys.num_rows, time.perf_counter() - began)
-            start += keys.num_rows
         return pa.concat_tables(parts)
 
     def _send(
-        self, connection: Connection, relation: Relation, names: list[str], keys: pa.Table
+        self, connection: Connection, relation: SourceTable, names: list[str], keys: pa.Table
     ) -> sql.Composed:
         """The temporary table of a session that holds the keys of this query, as `k`."""
         known = (Table.name_of(relation.table), tuple(names))
@@ -184,7 +184,7 @@ class PostgresSession:
         return sql.SQL("{} k").format(table)
 
 
-def copied(connection: Connection, relation: Relation, selects: Sequence[Select]) -> list[pa.Table]:
+def copied(connection: Connection, relation: SourceTable, selects: Sequence[Select]) -> list[pa.Table]:
     """The signed rows of each select, all read by one statement."""
     return read_copied(copied_bytes(connection, copy_statement(relation, selects)), relation, len(selects))
 

@@ -133,7 +133,7 @@ class Slot:
                 binary=True,
             ).fetchall()
         )
-        lengths = np.frombuffer(b"".join(one for _, one in pieces), ">i4").astype(np.int64)
+        lengths = np.frombuffer(b"".join(length for _, length in pieces), ">i4").astype(np.int64)
         return DecodedChanges(b"".join(data for data, _ in pieces), lengths)
 
     def advance(self, until: str) -> None:

@@ -24,7 +24,11 @@ class Snapshot:
     def read(text: str) -> Snapshot:
         """From the text of a `pg_snapshot`: `low:high:running,running`."""
         low, high, running = text.split(":")
-        return Snapshot(int(low), int(high), frozenset(int(one) for one in running.split(",") if one))
+        return Snapshot(
+            int(low),
+            int(high),
+            frozenset(int(transaction) for transaction in running.split(",") if transaction),
+        )
 
     def sees(self, transactions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of some transactions that have committed are in this snapshot."""
@@ -33,7 +37,7 @@ class Snapshot:
 
     def contains(self, other: Snapshot) -> bool:
         """Whether all that `other` contains is in this snapshot too."""
-        missing = {one for one in self.running if one < other.high} - other.running
+        missing = {transaction for transaction in self.running if transaction < other.high} - other.running
         return other.high <= self.high and not missing
 
     def widened(self, transactions: NDArray[np.int64]) -> NDArray[np.int64]:

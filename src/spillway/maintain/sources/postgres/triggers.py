@@ -19,7 +19,7 @@ from spillway.maintain.execute import Answer
 from spillway.maintain.sources.postgres.capture import Table, change_table, incarnation, install_table
 from spillway.maintain.sources.postgres.select import all_rows, changes_since, oldest_change
 from spillway.maintain.sources.postgres.session import Connection, PostgresSession, copied
-from spillway.maintain.sources.server import Cut, Relation
+from spillway.maintain.sources.server import Cut, SourceTable
 from spillway.maintain.unify import KeySet
 
 
@@ -40,32 +40,37 @@ class TriggerFeed:
     def incarnations(self, connection: Connection) -> dict[str, str]:
         return {Table.name_of(table): incarnation(connection, table) for table in self._tables}
 
-    def load(self, relations: Sequence[Relation], at: str | None) -> Cut:
+    def load(self, relations: Sequence[SourceTable], at: str | None) -> Cut:
         def loaded(connection: Connection) -> Cut:
             vector = _durable_snapshot(connection)
             deltas = []
-            for one in relations:
-                selects = [all_rows(one), *([] if at is None else [changes_since(one, at, sign=-1)])]
-                deltas.append(pa.concat_tables(copied(connection, one, selects)))
+            for relation in relations:
+                selects = [
+                    all_rows(relation),
+                    *([] if at is None else [changes_since(relation, at, sign=-1)]),
+                ]
+                deltas.append(pa.concat_tables(copied(connection, relation, selects)))
             return Cut(vector, tuple(deltas))
 
         return self._session.repeatable(loaded, relations)
 
-    def changes(self, relations: Sequence[Relation], since: str) -> Cut:
+    def changes(self, relations: Sequence[SourceTable], since: str) -> Cut:
         def read(connection: Connection) -> Cut:
             vector = _durable_snapshot(connection)
-            deltas = [copied(connection, one, [changes_since(one, since)])[0] for one in relations]
-            changed = [one for one, delta in zip(relations, deltas, strict=True) if delta.num_rows]
+            deltas = [
+                copied(connection, relation, [changes_since(relation, since)])[0] for relation in relations
+            ]
+            changed = [relation for relation, delta in zip(relations, deltas, strict=True) if delta.num_rows]
             age = _age_seconds(connection, changed, since) if changed else None
             return Cut(vector, tuple(deltas), age)
 
         return self._session.repeatable(read)
 
-    def ask(self, relation: Relation, key_sets: Sequence[KeySet], vector: str) -> Answer:
+    def ask(self, relation: SourceTable, key_sets: Sequence[KeySet], vector: str) -> Answer:
         def answered(connection: Connection) -> Answer:
             later = changes_since(relation, vector)
             *rows, changes = self._session.answer(connection, relation, key_sets, [later])
-            return Answer(tuple(one.drop_columns([WEIGHT]) for one in rows), changes)
+            return Answer(tuple(table.drop_columns([WEIGHT]) for table in rows), changes)
 
         return self._session.repeatable(answered, [relation])
 
@@ -89,7 +94,7 @@ class TriggerFeed:
         self._session.transaction(confirmed)
 
 
-def _age_seconds(connection: Connection, relations: Sequence[Relation], since: str) -> float | None:
+def _age_seconds(connection: Connection, relations: Sequence[SourceTable], since: str) -> float | None:
     """How long ago the oldest change of some relations that `since` does not contain was made."""
     row = connection.execute(oldest_change(relations, since)).fetchone()
     return None if row is None or row[0] is None else float(row[0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
-from spillway.maintain.plan import MaintenancePlan, Query, Take
+from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Take
 from spillway.maintain.regression import CostFunction
 
 _NEWEST = 0.3
@@ -42,7 +42,7 @@ class PlanEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class CostModel:
+class QueryCost:
     """The learned costs of one view."""
 
     cardinalities: tuple[int, ...]
@@ -85,7 +85,7 @@ class CostModel:
         for step in plan.steps:
             if isinstance(step, Take):
                 rows[step.write] = 1.0
-            elif isinstance(step, Query):
+            elif isinstance(step, MaintenanceQuery):
                 estimate = self._query(step, rows)
                 local = self.local_step_seconds + self.local_row_seconds * (
                     estimate.rows_sent + sum(rows[part.write] for part in step.parts)
@@ -98,11 +98,11 @@ class CostModel:
 
     def learned(
         self, queries: Sequence[tuple[int, int, float]], local_seconds: float, rows: int
-    ) -> CostModel:
-        """The model after a round: its queries as (input, keys, seconds), its own work on so many rows."""
+    ) -> QueryCost:
+        """The model after a round: its queries as (input, keys, seconds), and its own work on `rows`."""
         factors = dict(self.source_factors)
         for node in {node for node, _, _ in queries}:
-            mine = [(keys, seconds) for one, keys, seconds in queries if one == node]
+            mine = [(keys, seconds) for asked, keys, seconds in queries if asked == node]
             expected = sum(self._average(node, keys) for keys, _ in mine)
             if expected > 0:
                 observed = sum(seconds for _, seconds in mine) / expected
@@ -111,14 +111,14 @@ class CostModel:
         local = _moved(self.local_factor, local_seconds / expected) if queries else self.local_factor
         return replace(self, source_factors=factors, local_factor=local)
 
-    def grown(self, rows: Sequence[int]) -> CostModel:
-        """The model after inputs grew by so many rows each, or shrank."""
+    def grown(self, rows: Sequence[int]) -> QueryCost:
+        """The model after each input grew by its number of `rows`, or shrank."""
         if not any(rows):
             return self
         pairs = zip(self.cardinalities, rows, strict=True)
         return replace(self, cardinalities=tuple(max(0, size + more) for size, more in pairs))
 
-    def differs(self, other: CostModel) -> bool:
+    def differs(self, other: QueryCost) -> bool:
         """Whether rounds since then have moved an estimate, or the size of an input, by more than a fifth."""
         nodes = {*self.source_factors, *other.source_factors}
         pairs = [(self._factor(node), other._factor(node)) for node in nodes]
@@ -138,7 +138,7 @@ class CostModel:
         known = [cost(keys, 1) for (_, to), cost in self.costs.items() if to == node]
         return sum(known) / len(known) if known else 0.0
 
-    def _query(self, query: Query, rows: dict[int, float]) -> QueryEstimate:
+    def _query(self, query: MaintenanceQuery, rows: dict[int, float]) -> QueryEstimate:
         sent: dict[tuple[int, ...], float] = {}
         for part in query.parts:
             sent[part.edges] = sent.get(part.edges, 0.0) + rows[part.read]
@@ -165,8 +165,8 @@ class CostModel:
         }
 
     @staticmethod
-    def of_document(document: Mapping[str, Any]) -> CostModel:
-        return CostModel(
+    def of_document(document: Mapping[str, Any]) -> QueryCost:
+        return QueryCost(
             cardinalities=tuple(document["cardinalities"]),
             attributes=tuple(document["attributes"]),
             costs={(edge, node): CostFunction(tuple(values)) for edge, node, values in document["costs"]},
@@ -179,5 +179,5 @@ class CostModel:
 
 
 def _moved(factor: float, observed: float) -> float:
-    """A factor moved towards what was observed, by a share, and never beyond reason."""
+    """A factor moved part of the way to what was observed, which is bounded."""
     return factor + _NEWEST * (min(max(observed, 1 / _FURTHEST), _FURTHEST) - factor)
