@@ -178,14 +178,14 @@ class ScriptedSpills:
         self,
         manifest: Manifest,
         resident_bytes: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
-        spare: int = 0,  # noqa: ARG002
-        postponed: frozenset[int] = frozenset(),  # noqa: ARG002
-        fixed: int = 0,
+        last_resort: int = 0,  # noqa: ARG002
+        relieved: frozenset[int] = frozenset(),  # noqa: ARG002
+        pinned: int = 0,
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
-        fixed |= manifest.unfinished_groups | manifest.suspended
-        mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
+        pinned |= manifest.unfinished_groups | manifest.suspended
+        mask = group_set(g for g in groups if chosen >> g & 1) & ~pinned
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 
     def observe(self, group_results: dict[int, int], begun: int = 0, ended: int = 0) -> None:

@@ -59,7 +59,7 @@ class Doom:
             "spill": bool(change.spills),
             "turn": any(swap.resumed for swap in change.swaps),
             "load": bool(change.step.loads),
-            "switch": bool(change.step.switched),
+            "switch": bool(change.step.completed),
             "row": bool(manifest.unfinished_groups),
         }
         if kinds.get(self.kind, False):
@@ -86,7 +86,7 @@ def force_moves() -> None:
     decide: Callable[..., Change] = Controller.decide
 
     def moving(self: Any, manifest: Manifest, **named: Any) -> Change:
-        if not self.relocation.table:
+        if not self.relocation.moves:
             count = manifest.processor_count
             sender = manifest.sequence % count
             mine = list(members(placed_on(manifest.placement, sender)))

@@ -192,30 +192,30 @@ class Player:
 
     def _take(self, batch: pa.RecordBatch | None) -> None:
         engine = self.engine
-        while engine.has_begun_cleanup:
-            self._clean(Cleaning.BEGUN)
+        while engine.has_cursor:
+            self._clean(Cleaning.RESUMED)
         self._ask()
         self._epoch(batch, self._batch_id)
-        assert engine.has_taken(self._batch_id)
+        assert engine.is_committed(self._batch_id)
         self._batch_id += 1
         if self.history["forget"]:
             shutil.rmtree(self.directory / "tier", ignore_errors=True)
         for _ in range(self._cleanups.pop() if self._cleanups else 0):
-            if engine.has_lagging:
-                self._clean(Cleaning.LAGGING)
+            if engine.has_expiring:
+                self._clean(Cleaning.EXPIRING)
             elif engine.has_room:
-                self._clean(Cleaning.FITTING)
+                self._clean(Cleaning.RETURNING)
             elif engine.has_cleanup:
                 self._clean(Cleaning.ALL)
-        while self.history["drain"] and engine.has_backlog and not engine.has_begun_cleanup:
+        while self.history["drain"] and engine.has_backlog and not engine.has_cursor:
             self._ask()
             self._epoch(None, None)
 
     def _finish(self) -> None:
         engine = self.engine
         while True:
-            if engine.has_begun_cleanup:
-                self._clean(Cleaning.BEGUN)
+            if engine.has_cursor:
+                self._clean(Cleaning.RESUMED)
             elif engine.has_pending or engine.has_held:
                 self._ask()
                 self._epoch(None, None, ending=True)

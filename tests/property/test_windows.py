@@ -209,8 +209,8 @@ def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     for batch_id in range(100):
         part = rows[batch_id * 400 : (batch_id + 1) * 400]
         engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(part)), batch_id)
-        while engine.has_lagging or engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.LAGGING)
+        while engine.has_expiring or engine.has_cursor:
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.EXPIRING)
         held.append(sum(run.rows for run in engine.manifest.runs.values()))
     assert max(held[50:]) < 4_000  # a window holds 30 * 10 rows of each input; nothing piles up
     assert max(held[50:]) <= 1.5 * max(held[20:50])

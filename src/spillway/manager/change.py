@@ -42,7 +42,7 @@ class Change:
 
     def moved_from(self, processor: int) -> GroupSet:
         """Groups that another processor has from this epoch on, or keeps after all."""
-        moved = union(one.groups for one in self.step.switched if one.move.sender == processor)
+        moved = union(one.groups for one in self.step.completed if one.move.sender == processor)
         return moved | self.given_up.get(processor, 0)
 
     def suspended(self, before: GroupSet) -> GroupSet:

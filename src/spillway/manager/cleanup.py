@@ -19,7 +19,7 @@ UNLIMITED_BATCH_BYTES = 64 << 20
 """Without a budget, groups of this size together are cleaned up at a time."""
 
 
-def begun_batches(manifest: Manifest) -> list[CleanupBatch]:
+def resumed_batches(manifest: Manifest) -> list[CleanupBatch]:
     return [_batch(manifest, cursor) for cursor in manifest.cursors]
 
 
@@ -44,7 +44,7 @@ def new_batches(
     return batches
 
 
-def fitting_groups(manifest: Manifest, room_bytes: Mapping[int, int]) -> GroupSet:
+def returning_groups(manifest: Manifest, room_bytes: Mapping[int, int]) -> GroupSet:
     """Groups that miss results and would fit into memory whole: the most rewarding, per processor."""
     chosen = 0
     room = dict(room_bytes)

@@ -17,8 +17,8 @@ from spillway.manager.relocation import (
     PlacementStatistics,
     RelocationManager,
     RelocationStep,
-    fixed_groups,
     incoming_runs,
+    pinned_groups,
     placed,
 )
 from spillway.manager.rotation import RotationManager, suspension
@@ -33,7 +33,7 @@ from spillway.policy.placement import (
     placement_policy,
     spread_groups,
 )
-from spillway.state.log import EpochRecord, Manifest, placed_anew
+from spillway.state.log import EpochRecord, Manifest
 from spillway.state.orders import Report
 from spillway.state.rows import Run
 
@@ -119,11 +119,11 @@ class Controller:
         """What the next epoch begins with; `forced` if suspended groups get their turn in any case."""
         snapshot = self._snapshot(manifest, manifest.processor_count)
         decision = self._decision(manifest, snapshot)
-        step = self.relocation.plan(snapshot, fixed_groups(manifest))
-        placement = placed(manifest.placement, step.switched)
-        after = placed_anew(manifest, placement) if step.switched else manifest
+        step = self.relocation.plan(snapshot, pinned_groups(manifest))
+        placement = placed(manifest.placement, step.completed)
+        after = manifest.with_placement(placement) if step.completed else manifest
         pushed = [_spill(spill, snapshot) for spill in decision.spills]
-        change = self._leaving(after, self._resident_after(step), decision.postponed, pushed, forced=forced)
+        change = self._evictions(after, self._resident_after(step), decision.relieved, pushed, forced=forced)
         return replace(
             change,
             decision=decision,
@@ -141,7 +141,7 @@ class Controller:
         spills: list[Spill] = []
         if growing:
             resident = self.statistics.resident_bytes
-            spills = self.spill.decide(manifest, resident, self.relocation.moving, fixed=cleaned)
+            spills = self.spill.decide(manifest, resident, self.relocation.moving, pinned=cleaned)
         return Change(
             spills=tuple(spills),
             placement=manifest.placement,
@@ -164,8 +164,8 @@ class Controller:
             return
         self._asked = Decision()
         self.relocation.observe(change.step, self._clock())
-        if change.decision.round_over or change.step.switched:
-            self.statistics.begin_anew()
+        if change.decision.round_over or change.step.completed:
+            self.statistics.restart()
         self.statistics.observe(reports, seconds)
 
     def rebalance(self, manifest: Manifest) -> Decision:
@@ -224,7 +224,7 @@ class Controller:
             decision = self.relocation.decide(snapshot)
             begun, refused = self._asked.begun, self._asked.refused
             return replace(decision, begun=(*begun, *decision.begun), refused=(*refused, *decision.refused))
-        if self.relocation.table or self._wanted_processors > manifest.processor_count:
+        if self.relocation.moves or self._wanted_processors > manifest.processor_count:
             return self._asked
         return self._resized(snapshot, self._wanted_processors)
 
@@ -249,11 +249,11 @@ class Controller:
             return count
         return max(wanted, 1 + max(manifest.placement)) if wanted < count else wanted
 
-    def _leaving(
+    def _evictions(
         self,
         manifest: Manifest,
         resident: dict[int, int],
-        postponed: frozenset[int],
+        relieved: frozenset[int],
         pushed: Sequence[Spill],
         *,
         forced: bool,
@@ -263,8 +263,8 @@ class Controller:
         Under rotation, and where an operator needs its groups whole, a group is suspended, not spilled.
         """
         moving = self.relocation.moving
-        spare = moving if self.rotation is None else moving | manifest.waiting_groups
-        spills = self.spill.decide(manifest, resident, spare, postponed)
+        last_resort = moving if self.rotation is None else moving | manifest.waiting_groups
+        spills = self.spill.decide(manifest, resident, last_resort, relieved)
         chosen = union(spill.groups for spill in spills)
         spills += [spill for spill in pushed if not spill.groups & chosen]
         if self.rotation is not None:
@@ -285,7 +285,7 @@ class Controller:
         for one in self._going(step):
             if one.move.makes_room:
                 resident[one.move.receiver] = resident.get(one.move.receiver, 0) + one.left_bytes
-        for one in step.switched:
+        for one in step.completed:
             sender = one.move.sender
             resident[sender] = max(0, resident.get(sender, 0) - one.move.bytes)
         return resident
@@ -300,7 +300,7 @@ class Controller:
         return incoming
 
     def _given_up(self, step: RelocationStep) -> dict[int, GroupSet]:
-        receivers = {one.number: one.move.receiver for one in self.relocation.table}
+        receivers = {one.number: one.move.receiver for one in self.relocation.moves}
         given_up: dict[int, GroupSet] = {}
         for one in step.abandoned:
             receiver = receivers[one.number]
@@ -312,8 +312,8 @@ class Controller:
 
     def _going(self, step: RelocationStep) -> list[MoveInProgress]:
         """The moves that are not through after this step."""
-        ended = {one.number for one in step.switched} | {one.number for one in step.abandoned}
-        return [one for one in self.relocation.table if one.number not in ended]
+        ended = {one.number for one in step.completed} | {one.number for one in step.abandoned}
+        return [one for one in self.relocation.moves if one.number not in ended]
 
 
 def _spill(spill: ForcedSpill, snapshot: PlacementSnapshot) -> Spill:

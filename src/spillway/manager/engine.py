@@ -15,20 +15,20 @@ from typing import Any
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budgets
-from spillway.manager.cleanup import begun_batches, fitting_groups, new_batches
+from spillway.manager.cleanup import new_batches, resumed_batches, returning_groups
 from spillway.manager.commit import ResultSink
 from spillway.manager.config import EngineConfig
 from spillway.manager.controller import Controller
 from spillway.manager.epoch_record import EpochRun, epoch_record
 from spillway.manager.journal import Journal, epoch_entry
 from spillway.manager.ordering import OrderMaker
-from spillway.manager.pending_queue import earliest_to_come
+from spillway.manager.pending_queue import input_watermark
 from spillway.model import GroupSet, all_groups, group_set, members, union
 from spillway.policy import distributed
 from spillway.state.graph import Graph
-from spillway.state.log import EpochRecord, Manifest, ManifestLog, placed_anew
+from spillway.state.log import EpochRecord, Manifest, ManifestLog
 from spillway.state.orders import CleanupBatch, Orders, Report
-from spillway.state.rows import Expiry, expired_slices, lagging_groups, narrowed
+from spillway.state.rows import Expiry, expired_slices, lagging_groups, restricted_to
 from spillway.state.storage import Storage
 
 Execute = Callable[[Sequence[Orders]], Sequence[Report]]
@@ -39,10 +39,10 @@ class Cleaning(Enum):
     """What an epoch cleans up."""
 
     NONE = "none"
-    BEGUN = "begun"
-    FITTING = "fitting"
+    RESUMED = "resumed"
+    RETURNING = "returning"
     """Groups that then fit into memory whole."""
-    LAGGING = "lagging"
+    EXPIRING = "expiring"
     """Groups whose rows on disk are kept for missing results only: they are too old for any other."""
     ALL = "all"
 
@@ -88,7 +88,7 @@ class Engine:
         if manifest.sequence >= 0:
             self._committed_placement = manifest.placement
         if manifest.processor_count != config.processors:
-            manifest = replace(placed_anew(manifest, placement), processors=config.processors)
+            manifest = replace(manifest.with_placement(placement), processors=config.processors)
         if manifest.spilled_groups and not self.graph.splittable:
             raise CheckpointError(
                 f"groups {list(members(manifest.spilled_groups))} in {self._storage.root} were split by an "
@@ -116,11 +116,11 @@ class Engine:
         return self._log.token
 
     @property
-    def owes(self) -> bool:
+    def undelivered(self) -> bool:
         """Whether the sink lacks an epoch that is committed."""
         return self._owed is not None
 
-    def has_taken(self, batch_id: int) -> bool:
+    def is_committed(self, batch_id: int) -> bool:
         """Whether this Spark batch is already committed."""
         return batch_id <= self.manifest.batch_id
 
@@ -136,7 +136,7 @@ class Engine:
             return True
         if not self.config.buffer_bytes:
             return self.has_pending
-        queues = (narrowed(queue, ~self.manifest.suspended) for queue in self.manifest.pending.values())
+        queues = (restricted_to(queue, ~self.manifest.suspended) for queue in self.manifest.pending.values())
         return any(sum(entry.bytes_left for entry in queue) > self.config.buffer_bytes for queue in queues)
 
     @property
@@ -152,14 +152,14 @@ class Engine:
         batch_id: int | None,
         *,
         ending: bool = False,
-        late: bool = False,
+        from_cleanup: bool = False,
         malformed_rows: int = 0,
     ) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
 
         `malformed_rows` is how many records of the batch did not fit their source's schema, for the journal.
 
-        `late` says that the pending rows are missing results of lower joins: what comes of them is too.
+        `from_cleanup`: the pending rows are missing results of lower joins, so their results are too.
         At the end of the input the next turn of suspended groups comes as soon as nothing else is pending,
         and no row waits for the watermark any more.
         """
@@ -168,10 +168,15 @@ class Engine:
                 f"Spark's batch {batch_id} follows batch {self.manifest.batch_id} in {self._storage.root}: "
                 "its checkpoint does not fit the manifest; restore both from one backup"
             )
-        if self.has_begun_cleanup:
+        if self.has_cursor:
             raise StateError("the clean-up of a group is half done; finish it before the next epoch")
         return self._run(
-            execute, batch_id, Cleaning.NONE, ending=ending, late=late, malformed_rows=malformed_rows
+            execute,
+            batch_id,
+            Cleaning.NONE,
+            ending=ending,
+            from_cleanup=from_cleanup,
+            malformed_rows=malformed_rows,
         )
 
     @property
@@ -180,7 +185,7 @@ class Engine:
         return self.manifest.split_groups != 0
 
     @property
-    def has_begun_cleanup(self) -> bool:
+    def has_cursor(self) -> bool:
         """Whether the clean-up of a group is half done; then no input may be taken before it is through."""
         return bool(self.manifest.cursors)
 
@@ -190,7 +195,7 @@ class Engine:
         return self._fitting() != 0
 
     @property
-    def has_lagging(self) -> bool:
+    def has_expiring(self) -> bool:
         """Whether rows on disk could go if the results that they miss were produced."""
         return self._lagging() != 0
 
@@ -200,7 +205,7 @@ class Engine:
     def _expiry(self, suspended: GroupSet = 0) -> Expiry:
         """What may expire in the next epoch, in which these groups are suspended."""
         if self.graph.waits:
-            return Expiry(self.graph.windows, earliest_to_come(self.manifest, suspended))
+            return Expiry(self.graph.windows, input_watermark(self.manifest, suspended))
         unfinished = self.manifest.unfinished_groups
         keep = self.manifest.spilled_groups | self.manifest.waiting_groups
         keep |= self._to_come()
@@ -212,7 +217,7 @@ class Engine:
         return self.graph.downstream(self.manifest.split_groups | self.manifest.waiting_groups)
 
     def _fitting(self) -> GroupSet:
-        return fitting_groups(self.manifest, self.controller.room_bytes(self.manifest))
+        return returning_groups(self.manifest, self.controller.room_bytes(self.manifest))
 
     def run_cleanup_epoch(self, execute: Execute, cleaning: Cleaning = Cleaning.ALL) -> dict[str, Any]:
         """One epoch without input that produces missing results. Returns the journal entry."""
@@ -225,7 +230,7 @@ class Engine:
         cleaning: Cleaning,
         *,
         ending: bool = False,
-        late: bool = False,
+        from_cleanup: bool = False,
         malformed_rows: int = 0,
     ) -> dict[str, Any]:
         self._deliver()
@@ -246,7 +251,7 @@ class Engine:
             )
         before = self.manifest
         if change.placement != before.placement:
-            before = placed_anew(before, change.placement)
+            before = before.with_placement(change.placement)
         expiry = self._expiry(change.suspended(before.suspended))
         orders = self._make.orders(
             before,
@@ -266,7 +271,14 @@ class Engine:
             )
         executed = time.perf_counter()
         run = EpochRun(
-            orders[0].sequence, self._log.token, batch_id, change, clean, growing, ending, late=late or clean
+            orders[0].sequence,
+            self._log.token,
+            batch_id,
+            change,
+            clean,
+            growing,
+            ending,
+            from_cleanup=from_cleanup or clean,
         )
         placement = None if before.placement == self._committed_placement else before.placement
         record = epoch_record(run, before, self.graph.windows, reports, placement)
@@ -281,7 +293,7 @@ class Engine:
         self._free = record.cleaned
         self.controller.observe(change, record, reports, sunk - started, clean=clean)
         entry = epoch_entry(record, self.manifest, reports, change, self.config) | {
-            "kind": "cleanup" if clean or late else "epoch",
+            "kind": "cleanup" if clean or from_cleanup else "epoch",
             "malformed_rows": malformed_rows,
             "time": wall,
             "seconds": {
@@ -318,13 +330,13 @@ class Engine:
         return expired_slices(tuple(manifest.runs.values()), expiry, whole & ~busy)
 
     def _batches(self, cleaning: Cleaning) -> list[CleanupBatch]:
-        batches = begun_batches(self.manifest)
-        if cleaning is Cleaning.BEGUN:
+        batches = resumed_batches(self.manifest)
+        if cleaning is Cleaning.RESUMED:
             return batches
-        wanted = self._lagging() if cleaning is Cleaning.LAGGING else self.manifest.split_groups
+        wanted = self._lagging() if cleaning is Cleaning.EXPIRING else self.manifest.split_groups
         wanted = self._next_to_clean(wanted, union(batch.cursor.groups for batch in batches))
         back = 0 if cleaning is Cleaning.ALL else self._fitting() & wanted
-        stay = 0 if cleaning is Cleaning.FITTING else wanted & ~back
+        stay = 0 if cleaning is Cleaning.RETURNING else wanted & ~back
         budgets = self.config.budgets
         batch_bytes = None if budgets is None else self._cleanup_bytes(budgets, stay)
         for groups in self.graph.group_sets:

@@ -24,7 +24,7 @@ class EpochRun:
     """Groups that get rows in an epoch that produces missing results: of joins above those."""
     ending: bool
     """Whether the input had ended, so that all rows are final."""
-    late: bool
+    from_cleanup: bool
     """Whether its results had been missing."""
 
 
@@ -48,11 +48,11 @@ def epoch_record(
         files=tuple(file for report in reports for file in report.files),
         counters=Counters(
             input_rows=sum(report.input_rows for report in reports),
-            results_runtime=0 if run.late else results,
-            results_cleanup=results if run.late else 0,
+            results_runtime=0 if run.from_cleanup else results,
+            results_cleanup=results if run.from_cleanup else 0,
             epochs=1,
             spills=len(run.change.spills),
-            relocations=len(run.change.step.switched),
+            relocations=len(run.change.step.completed),
             late_rows=sum(report.late_rows for report in reports),
             null_time_rows=sum(report.null_time_rows for report in reports),
             expired_rows=sum(sum(report.expired_rows.values()) for report in reports),

@@ -10,7 +10,7 @@ from spillway.model import GroupSet, placed_on, union
 from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch, Limits, Orders
-from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, narrowed
+from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, restricted_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class OrderMaker:
                     groups=groups,
                     runs=mine,
                     merges=() if processor in change.senders else self._merges(processor, lasting, expiry),
-                    pending=narrowed(manifest.pending.get(processor, ()), ~suspended),
+                    pending=restricted_to(manifest.pending.get(processor, ()), ~suspended),
                     limits=self._limits(processor, change),
                     state=self.state,
                     tier=f"{self.config.tier}/{self.token:06d}/{processor:04d}",
@@ -68,7 +68,7 @@ class OrderMaker:
                     watermark=manifest.watermark,
                     keep=expiry.keep,
                     suspended=suspended & groups,
-                    held=narrowed(manifest.pending.get(processor, ()), suspended),
+                    held=restricted_to(manifest.pending.get(processor, ()), suspended),
                     ending=ending,
                     incoming=incoming,
                     row_seconds=self.config.emulation.seconds_per_row(processor),

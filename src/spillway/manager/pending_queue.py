@@ -4,7 +4,7 @@ from spillway.model import GroupSet
 from spillway.state.log import Manifest
 
 
-def earliest_to_come(manifest: Manifest, suspended: GroupSet) -> int | None:
+def input_watermark(manifest: Manifest, suspended: GroupSet) -> int | None:
     """No row is taken in or processed any more that is older, save in suspended groups; None: unknown."""
     if manifest.watermark is None:
         return None

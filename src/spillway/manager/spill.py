@@ -58,21 +58,22 @@ class SpillManager:
         self,
         manifest: Manifest,
         resident_bytes: Mapping[int, int],
-        spare: GroupSet = 0,
-        postponed: frozenset[int] = frozenset(),
-        fixed: GroupSet = 0,
+        last_resort: GroupSet = 0,
+        relieved: frozenset[int] = frozenset(),
+        pinned: GroupSet = 0,
     ) -> list[Spill]:
-        """The spills that the next epoch begins with; groups of `spare` only if the others do not suffice.
+        """The spills at the start of the next epoch.
 
-        Groups that are `fixed` stay: they are being cleaned up.
-        Processors that are `postponed` need not spill: groups that are about to leave them relieve them.
+        Groups of `last_resort` are chosen only if the others do not free enough. Groups that are `pinned`
+        stay: they are being cleaned up. Processors that are `relieved` do not spill: groups are about to
+        leave them.
         """
         if self.budgets is None:
             return []
         spills = []
-        for processor in sorted(set(manifest.placement) - postponed):
+        for processor in sorted(set(manifest.placement) - relieved):
             budget = self.budgets.of(processor)
-            groups = self._statistics(manifest, processor, fixed)
+            groups = self._statistics(manifest, processor, pinned)
             known = sum(one.bytes for one in groups)
             resident = max(resident_bytes.get(processor, 0), known)
             if resident <= budget.state_bytes or not groups:
@@ -84,7 +85,7 @@ class SpillManager:
                     '"none"; give more memory, or choose a spill strategy'
                 )
             wanted = max(int(known * self.share), resident - budget.state_bytes)
-            others = tuple(one for one in groups if not spare >> one.group & 1)
+            others = tuple(one for one in groups if not last_resort >> one.group & 1)
             groups = others if sum(one.bytes for one in others) >= wanted else groups
             snapshot = SpillSnapshot(groups, wanted, inactive_epochs=self.inactive_epochs)
             chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
@@ -95,9 +96,11 @@ class SpillManager:
     def _height(self, group: int) -> int:
         return self.heights[group] if self.heights else 0
 
-    def _statistics(self, manifest: Manifest, processor: int, fixed: GroupSet) -> tuple[GroupStatistics, ...]:
+    def _statistics(
+        self, manifest: Manifest, processor: int, pinned: GroupSet
+    ) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
-        fixed |= manifest.unfinished_groups | manifest.suspended
+        pinned |= manifest.unfinished_groups | manifest.suspended
         return tuple(
             GroupStatistics(
                 group=group,
@@ -111,5 +114,5 @@ class SpillManager:
                 height=self._height(group),
             )
             for group, state in sorted(manifest.groups.items())
-            if state.rows and manifest.placement[group] == processor and not fixed >> group & 1
+            if state.rows and manifest.placement[group] == processor and not pinned >> group & 1
         )

@@ -5,9 +5,9 @@ from dataclasses import replace
 from spillway.manager.cleanup import (
     PIECE_BYTES,
     UNLIMITED_BATCH_BYTES,
-    begun_batches,
-    fitting_groups,
     new_batches,
+    resumed_batches,
+    returning_groups,
     shared_out,
 )
 from spillway.state.log.cursor import Cursor
@@ -69,15 +69,15 @@ def test_groups_that_fit_return_to_their_own_processor() -> None:
     held = manifest(
         state(5, 90, spilled=40), state(5, 10, spilled=40), state(5, 50, spilled=30), state(5, 0, ended=())
     )
-    assert fitting_groups(held, {0: 40, 1: 30}) == 0b101
-    assert fitting_groups(held, {0: 39, 1: 29}) == 0
-    assert fitting_groups(held, {0: 80}) == 0b011
-    assert fitting_groups(held, {0: 79, 1: 100}) == 0b101
-    assert fitting_groups(held, {}) == 0
+    assert returning_groups(held, {0: 40, 1: 30}) == 0b101
+    assert returning_groups(held, {0: 39, 1: 29}) == 0
+    assert returning_groups(held, {0: 80}) == 0b011
+    assert returning_groups(held, {0: 79, 1: 100}) == 0b101
+    assert returning_groups(held, {}) == 0
     first = replace(held, groups={0: state(5, 1, spilled=40), 1: state(5, 1, spilled=40)})
-    assert fitting_groups(first, {0: 40}) == 0b01  # of equals the first
+    assert returning_groups(first, {0: 40}) == 0b01  # of equals the first
     small = replace(held, groups={0: state(5, 90, spilled=40), 1: state(5, 10, spilled=20)})
-    assert fitting_groups(small, {0: 30}) == 0b10  # one that does not fit is passed over
+    assert returning_groups(small, {0: 30}) == 0b10  # one that does not fit is passed over
 
 
 def test_batches_are_dealt_in_turn() -> None:
@@ -101,7 +101,7 @@ def test_slices_come_with_their_generation_in_order() -> None:
         runs={one.name: one for one in (second, first, third, other)},
         cursors=(cursor,),
     )
-    (batch,) = begun_batches(held)
+    (batch,) = resumed_batches(held)
     assert batch.cursor == cursor
     assert batch.slices == (
         (first, ((0, 0b0111),)),

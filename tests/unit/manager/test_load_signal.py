@@ -81,11 +81,11 @@ def test_any_move_sets_how_long_the_next_round_collects() -> None:
     snapshot = statistics.snapshot(manifest, budgets, manager, 100.0)
     both = Suggestions((Move(0b1, 0, 1, 0, "resize"), Move(0b10, 0, 1, 0, "resize")))
     assert len(manager.request(both, snapshot).begun) == 2
-    first = manager.plan(snapshot, fixed=0b10)
+    first = manager.plan(snapshot, pinned=0b10)
     manager.observe(first, 110.0)
-    assert len(manager.table) == 1
+    assert len(manager.moves) == 1
     manager.observe(manager.plan(snapshot), 131.0)
-    assert manager.table == ()
+    assert manager.moves == ()
     assert manager.collection_seconds == 31.0
 
 

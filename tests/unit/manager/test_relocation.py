@@ -11,7 +11,7 @@ from spillway.manager.budget import Budget
 from spillway.manager.journal.moves import relocation_entry
 from spillway.manager.relocation.moves import advanced, begun, incoming_runs, next_loads, placed
 from spillway.manager.relocation.protocol import Decision, Refusal, RelocationLimits, RelocationManager
-from spillway.manager.relocation.statistics import PlacementStatistics, fixed_groups
+from spillway.manager.relocation.statistics import PlacementStatistics, pinned_groups
 from spillway.model.groups import group_set, members
 from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
@@ -59,14 +59,14 @@ def test_a_move_is_loaded_in_slices_and_then_the_placement_changes() -> None:
     decision = one.decide(SKEWED)
     assert [begun_.move.bytes for begun_ in decision.begun] == [20 * MB]
     loaded = []
-    while not (step := one.plan(SKEWED)).switched:
+    while not (step := one.plan(SKEWED)).completed:
         loaded.append([load.bytes // MB for load in step.loads])
         one.observe(step, 101.0)
     assert loaded == [[8], [8], [4]]
-    assert placed((0, 0, 0, 0, 0, 0, 1, 1), step.switched) == (1, 1, 0, 0, 0, 0, 1, 1)
+    assert placed((0, 0, 0, 0, 0, 0, 1, 1), step.completed) == (1, 1, 0, 0, 0, 0, 1, 1)
     assert one.moving == 0b11
     one.observe(step, 102.0)
-    assert one.table == ()
+    assert one.moves == ()
     assert one.adapted_seconds == {0: 102.0, 1: 102.0}
     assert json.loads(json.dumps(relocation_entry(decision, step)))["switched"][0]["groups"] == [0, 1]
 
@@ -76,7 +76,7 @@ def test_one_relocation_at_a_time_and_a_span_between_two() -> None:
     assert one.decide(SKEWED).begun
     (refusal,) = one.decide(SKEWED).refused
     assert refusal.reason == "a relocation is under way"
-    while one.table:
+    while one.moves:
         one.observe(one.plan(SKEWED), 110.0)
     (refusal,) = one.decide(replace(SKEWED, now_seconds=120.0)).refused
     assert refusal.reason == "the last relocation ended 10.0 s ago; the span is 45 s"
@@ -91,7 +91,7 @@ def test_not_right_after_a_restart() -> None:
     assert one.decide(replace(SKEWED, epoch=52)).begun
 
 
-def fixed(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
+def pinned(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
     return replace(
         before, groups=tuple(replace(one, movable=one.group not in groups) for one in before.groups)
     )
@@ -100,7 +100,7 @@ def fixed(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
 @pytest.mark.parametrize(
     ("suggestions", "before", "reason"),
     [
-        (move([0, 1], 0, 1), fixed(SKEWED, 1), "groups 1 are inside a row or in clean-up"),
+        (move([0, 1], 0, 1), pinned(SKEWED, 1), "groups 1 are inside a row or in clean-up"),
         (move([6], 0, 1), SKEWED, "groups 6 are not on processor 0"),
         (move([0], 0, 7), SKEWED, "there is no processor 7"),
         (move([0], 9, 1), SKEWED, "there is no processor 9"),
@@ -121,7 +121,7 @@ def test_a_user_may_ask_at_any_time_but_not_for_what_is_unsafe(
     decision = one.request(suggestions, before)
     assert [refusal.reason for refusal in decision.refused] == [reason]
     assert decision.begun == ()
-    assert one.table == ()
+    assert one.moves == ()
     assert one.request(move([0], 0, 1), SKEWED).begun
 
 
@@ -150,25 +150,25 @@ def test_forced_spills_are_not_concurrent_with_relocation_and_counted() -> None:
 def test_only_senders_of_moves_under_way_may_postpone_their_spill() -> None:
     over = snapshot([[1] * 102, [1] * 90])
     over = replace(over, processors=tuple(replace(p, memory_bytes=133 * MB) for p in over.processors))
-    assert manager("lazy-disk").decide(over).postponed == {0}
+    assert manager("lazy-disk").decide(over).relieved == {0}
     late = manager("lazy-disk")
     late.started_epoch = 50
-    assert late.decide(over).postponed == frozenset()
+    assert late.decide(over).relieved == frozenset()
 
 
 def test_a_loaded_move_waits_for_unfinished_groups_and_then_leaves_them() -> None:
     one = manager(load_mb=100)
     one.decide(SKEWED)
-    one.observe(one.plan(SKEWED, fixed=0b1), 101.0)
+    one.observe(one.plan(SKEWED, pinned=0b1), 101.0)
     for _ in range(10):
-        step = one.plan(SKEWED, fixed=0b1)
-        assert (step.switched, step.abandoned) == ((), ())
+        step = one.plan(SKEWED, pinned=0b1)
+        assert (step.completed, step.abandoned) == ((), ())
         one.observe(step, 102.0)
-    step = one.plan(SKEWED, fixed=0b1)
-    assert [switched.groups for switched in step.switched] == [0b10]
+    step = one.plan(SKEWED, pinned=0b1)
+    assert [completed.groups for completed in step.completed] == [0b10]
     assert [(a.groups, a.reason) for a in step.abandoned] == [(0b1, "still inside a row or in clean-up")]
     one.observe(step, 103.0)
-    assert one.table == ()
+    assert one.moves == ()
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_move_that_cannot_go_on_is_abandoned(then: PlacementSnapshot, reason: 
     step = one.plan(then)
     assert [abandoned.reason for abandoned in step.abandoned] == [reason]
     one.observe(step, 101.0)
-    assert one.table == ()
+    assert one.moves == ()
 
 
 def test_rounds_of_flux_last_as_long_as_moving_took() -> None:
@@ -194,7 +194,7 @@ def test_rounds_of_flux_last_as_long_as_moving_took() -> None:
     busy = snapshot([[10] * 6, [10] * 2], busy=0.8)
     assert one.decide(busy).begun
     assert not one.decide(busy).round_over
-    while one.table:
+    while one.moves:
         one.observe(one.plan(busy), 106.0)
     assert one.collection_seconds == 6.0
     idle = snapshot([[10], [10]], now=200.0)
@@ -255,13 +255,13 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     assert [g.movable for g in made.groups] == [True, False, True]
     assert [g.suspended for g in made.groups] == [True, False, False]
     assert [g.mature for g in made.groups] == [True, False, True]
-    statistics.begin_anew()
+    statistics.restart()
     assert statistics.snapshot(manifest, {0: None, 1: None}, one, 78.0).collected_seconds == 0
 
 
 def test_half_cleaned_groups_are_fixed() -> None:
     manifest = Manifest(9, 0, (0, 1, 1), cursors=(Cursor(0b101, True, 1),))
-    assert list(members(fixed_groups(manifest))) == [0, 2]
+    assert list(members(pinned_groups(manifest))) == [0, 2]
 
 
 def test_a_receiver_that_makes_room_is_waited_for() -> None:
@@ -271,7 +271,7 @@ def test_a_receiver_that_makes_room_is_waited_for() -> None:
     assert one.request(asked, full).begun
     for _ in range(3):
         step = one.plan(full)
-        assert (step.loads, step.switched, step.abandoned) == ((), (), ())
+        assert (step.loads, step.completed, step.abandoned) == ((), (), ())
         one.observe(step, 101.0)
     after_its_spill = snapshot([[30], [10] * 6])
     assert [load.bytes for load in one.plan(after_its_spill).loads] == [8 * MB]

@@ -56,14 +56,14 @@ def test_new_processors_are_filled_and_what_was_missing_does_not_wait_for_the_en
         if epoch == RESIZED:
             assert engine.has_cleanup, "two processors have too little memory"
             engine.controller.resize(engine.manifest, 6)
-        while engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.BEGUN)
+        while engine.has_cursor:
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.RESUMED)
         batch = whole.slice(epoch * share, share).combine_chunks().to_batches()[0]
         entry = engine.run_epoch(LocalCluster(Graph.of_one(plan), batch, batch_rows), epoch)
         while engine.has_backlog:
             entry = engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
-        if engine.has_room and not engine.has_begun_cleanup:
-            entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.FITTING)
+        if engine.has_room and not engine.has_cursor:
+            entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.RETURNING)
         sizes = [one["resident_bytes"] for one in entry["processors"]]
         assert max(sizes) <= BUDGET.memory_bytes
     counts = [engine.manifest.placement.count(processor) for processor in range(6)]

@@ -143,8 +143,8 @@ def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
         run(engine, given.batches(12))
     epochs = list(read_journal(directory / FILE_NAME))
     begun = [one for entry in epochs for one in entry["relocation"]["begun"]]
-    switched = {one["number"] for entry in epochs for one in entry["relocation"]["switched"]}
-    assert any(one["makes_room"] and one["bytes"] and one["number"] in switched for one in begun)
+    completed = {one["number"] for entry in epochs for one in entry["relocation"]["switched"]}
+    assert any(one["makes_room"] and one["bytes"] and one["number"] in completed for one in begun)
     for entry in epochs:
         making = {one["receiver"] for one in entry["relocation"]["begun"] if one["makes_room"]}
         assert making <= {spill["processor"] for spill in entry["spills"]}, "room is made at once"

@@ -1,4 +1,4 @@
-"""How the journal records relocation: what was begun, refused, loaded, switched and abandoned in an epoch."""
+"""How the journal records relocation in an epoch: begun, refused, loaded, completed, abandoned."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ def relocation_entry(decision: Decision, step: RelocationStep) -> dict[str, Any]
         "begun": [_begun_entry(one) for one in decision.begun],
         "forced_spills": [_spill_entry(spill) for spill in decision.spills],
         "refused": [_refusal_entry(refusal) for refusal in decision.refused],
-        "postponed": sorted(decision.postponed),
+        "postponed": sorted(decision.relieved),
         "loads": [
             {"number": load.number, "sender": load.sender, "receiver": load.receiver, "bytes": load.bytes}
             for load in step.loads
         ],
-        "switched": [_begun_entry(one) for one in step.switched],
+        "switched": [_begun_entry(one) for one in step.completed],
         "abandoned": [
             {"number": one.number, "groups": list(members(one.groups)), "reason": one.reason}
             for one in step.abandoned

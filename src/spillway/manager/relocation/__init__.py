@@ -11,7 +11,7 @@ from spillway.manager.relocation.protocol import (
     RelocationManager,
     RelocationStep,
 )
-from spillway.manager.relocation.statistics import PlacementStatistics, fixed_groups
+from spillway.manager.relocation.statistics import PlacementStatistics, pinned_groups
 
 __all__ = [
     "Decision",
@@ -21,7 +21,7 @@ __all__ = [
     "RelocationLimits",
     "RelocationManager",
     "RelocationStep",
-    "fixed_groups",
     "incoming_runs",
+    "pinned_groups",
     "placed",
 ]

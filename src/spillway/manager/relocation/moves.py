@@ -3,7 +3,7 @@
 The sender goes on with its groups while the receiver loads them from the durable runs, at most so many bytes
 per epoch, run by run, so that each is read once. When all is loaded, the placement changes. What the groups
 have grown by meanwhile the receiver reads with the change, as it reads any new run.
-A table of moves lives in the driver only: after a restart nothing is under way, and nothing is lost.
+The list of moves lives in the driver only: after a restart nothing is under way, and nothing is lost.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,11 +59,11 @@ def begun(
     return MoveInProgress(number, move, parts, epoch, now_seconds)
 
 
-def next_loads(table: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load, ...]:
+def next_loads(moves: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load, ...]:
     """What the receivers load in the next epoch, each at most `limit_bytes`; older moves first."""
     spent: dict[int, int] = {}
     loads = []
-    for one in table:
+    for one in moves:
         receiver = one.move.receiver
         size = min(one.left_bytes, limit_bytes - spent.get(receiver, 0))
         if size > 0:
@@ -72,8 +72,8 @@ def next_loads(table: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load,
     return tuple(loads)
 
 
-def advanced(table: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[MoveInProgress, ...]:
-    """The table after an epoch that loaded this."""
+def advanced(moves: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[MoveInProgress, ...]:
+    """The moves after an epoch that loaded this."""
     by_number = {load.number: load.bytes for load in loads}
     return tuple(
         replace(
@@ -81,7 +81,7 @@ def advanced(table: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[Mo
             loaded_bytes=one.loaded_bytes + by_number.get(one.number, 0),
             waited_epochs=one.waited_epochs + (one.left_bytes == 0),
         )
-        for one in table
+        for one in moves
     )
 
 
@@ -91,8 +91,8 @@ def placed(placement: Sequence[int], moves: Iterable[MoveInProgress]) -> tuple[i
     return tuple(owners.get(group, owner) for group, owner in enumerate(placement))
 
 
-def moving_groups(table: Iterable[MoveInProgress]) -> GroupSet:
-    return group_set(group for one in table for group in members(one.groups))
+def moving_groups(moves: Iterable[MoveInProgress]) -> GroupSet:
+    return group_set(group for one in moves for group in members(one.groups))
 
 
 def incoming_runs(runs: Iterable[Run], one: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:

@@ -65,7 +65,7 @@ class Decision:
     begun: tuple[MoveInProgress, ...] = ()
     spills: tuple[ForcedSpill, ...] = ()
     refused: tuple[Refusal, ...] = ()
-    postponed: frozenset[int] = frozenset()
+    relieved: frozenset[int] = frozenset()
     """Processors beyond their memory for state that need not spill: a move under way relieves them."""
     round_over: bool = False
     """The statistics begin anew, although nothing moves."""
@@ -76,7 +76,7 @@ class RelocationStep:
     """What the next epoch does for the moves under way."""
 
     loads: tuple[Load, ...] = ()
-    switched: tuple[MoveInProgress, ...] = ()
+    completed: tuple[MoveInProgress, ...] = ()
     """Moves whose groups the receiver has from this epoch on."""
     abandoned: tuple[Abandoned, ...] = ()
 
@@ -87,7 +87,7 @@ class RelocationManager:
     limits: RelocationLimits = field(default_factory=RelocationLimits)
     started_epoch: int = 0
     """The first epoch after the last start or loss of an executor."""
-    table: tuple[MoveInProgress, ...] = ()
+    moves: tuple[MoveInProgress, ...] = ()
     collection_seconds: float = 0.0
     """How long the round of statistics is to be, for policies in rounds."""
     forced_bytes: int = 0
@@ -100,33 +100,31 @@ class RelocationManager:
 
     @property
     def moving(self) -> GroupSet:
-        return moving_groups(self.table)
+        return moving_groups(self.moves)
 
     def decide(self, snapshot: PlacementSnapshot) -> Decision:
         """Ask the policy, and accept or refuse what it suggests."""
         decision = self._judge(self.policy(snapshot), snapshot, manual=False)
         parameters = self.policy.parameters
         if (
-            self.table
+            self.moves
             or not isinstance(parameters, RoundParameters)
             or not round_is_over(snapshot, parameters)
         ):
             return decision
         shortest = parameters.minimum_collection_seconds
         self.collection_seconds = next_collection(self.collection_seconds, None, shortest)
-        return Decision(
-            decision.begun, decision.spills, decision.refused, decision.postponed, round_over=True
-        )
+        return Decision(decision.begun, decision.spills, decision.refused, decision.relieved, round_over=True)
 
     def request(self, suggestions: Suggestions, snapshot: PlacementSnapshot) -> Decision:
         """What a user asks for: spans do not count, safety does."""
         return self._judge(suggestions, snapshot, manual=True)
 
-    def plan(self, snapshot: PlacementSnapshot, fixed: GroupSet = 0) -> RelocationStep:
-        """What the next epoch does; `fixed` are groups inside a row or in clean-up. Changes nothing yet."""
-        switched, abandoned, going = [], [], []
+    def plan(self, snapshot: PlacementSnapshot, pinned: GroupSet = 0) -> RelocationStep:
+        """What the next epoch does; `pinned` are groups inside a row or in clean-up. Changes nothing yet."""
+        completed, abandoned, going = [], [], []
         promised: dict[int, int] = {}  # to each receiver, by moves before
-        for one in self.table:
+        for one in self.moves:
             reason = _obstacle(one, snapshot, self.limits.wait_epochs)
             if reason is not None:
                 abandoned.append(Abandoned(one.number, one.groups, reason))
@@ -135,25 +133,25 @@ class RelocationManager:
                 if not _lacks_room(one, snapshot, promised.get(receiver, 0)):
                     going.append(one)
                     promised[receiver] = promised.get(receiver, 0) + one.left_bytes
-            elif not one.groups & fixed:
-                switched.append(one)
+            elif not one.groups & pinned:
+                completed.append(one)
             elif one.waited_epochs >= self.limits.wait_epochs:
-                stay = one.groups & fixed
+                stay = one.groups & pinned
                 abandoned.append(Abandoned(one.number, stay, "still inside a row or in clean-up"))
                 if one.groups & ~stay:
-                    switched.append(one.without(stay))
-        return RelocationStep(next_loads(going, self.limits.load_bytes), tuple(switched), tuple(abandoned))
+                    completed.append(one.without(stay))
+        return RelocationStep(next_loads(going, self.limits.load_bytes), tuple(completed), tuple(abandoned))
 
     def observe(self, step: RelocationStep, now_seconds: float) -> None:
         """Take in that the epoch with this step is committed."""
-        parted = {one.number for one in step.switched} | {one.number for one in step.abandoned}
-        ended = [one for one in self.table if one.number in parted]
-        if self.table and self._moving_since is None:
-            self._moving_since = min(one.begun_seconds for one in self.table)
-        self.table = advanced((one for one in self.table if one.number not in parted), step.loads)
+        parted = {one.number for one in step.completed} | {one.number for one in step.abandoned}
+        ended = [one for one in self.moves if one.number in parted]
+        if self.moves and self._moving_since is None:
+            self._moving_since = min(one.begun_seconds for one in self.moves)
+        self.moves = advanced((one for one in self.moves if one.number not in parted), step.loads)
         for one in ended:
             self._note(Kind.RELOCATION, (one.move.sender, one.move.receiver), now_seconds)
-        if self.table or self._moving_since is None:
+        if self.moves or self._moving_since is None:
             return
         took, self._moving_since = now_seconds - self._moving_since, None
         if isinstance(self.policy.parameters, RoundParameters):
@@ -161,7 +159,7 @@ class RelocationManager:
             self.collection_seconds = next_collection(self.collection_seconds, took, shortest)
 
     def _judge(self, suggestions: Suggestions, snapshot: PlacementSnapshot, *, manual: bool) -> Decision:
-        busy = bool(self.table)
+        busy = bool(self.moves)
         accepted: list[MoveInProgress] = []
         spills: list[ForcedSpill] = []
         refused: list[Refusal] = []
@@ -176,11 +174,11 @@ class RelocationManager:
             sizes = {one.group: one.resident_bytes for one in snapshot.groups}
             one = begun(self._numbers, move, sizes, snapshot.epoch, snapshot.now_seconds)
             self._numbers += 1
-            self.table = (*self.table, one)
+            self.moves = (*self.moves, one)
             accepted.append(one)
         soon = self._too_soon(Kind.FORCED_SPILL, snapshot, manual)
         for spill in suggestions.spills:
-            reason = "a relocation is under way" if self.table else soon
+            reason = "a relocation is under way" if self.moves else soon
             reason = reason or self._unsafe_spill(spill, snapshot, spills)
             if reason is not None:
                 refused.append(Refusal(spill, reason))
@@ -189,8 +187,8 @@ class RelocationManager:
             self.forced_bytes += spill.bytes
         for spill in spills:
             self._note(Kind.FORCED_SPILL, (spill.processor,), snapshot.now_seconds)
-        senders = {one.move.sender for one in self.table}
-        return Decision(tuple(accepted), tuple(spills), tuple(refused), suggestions.postponed & senders)
+        senders = {one.move.sender for one in self.moves}
+        return Decision(tuple(accepted), tuple(spills), tuple(refused), suggestions.relieved & senders)
 
     def _too_soon(self, kind: Kind, snapshot: PlacementSnapshot, manual: bool) -> str | None:
         if manual:
@@ -222,7 +220,7 @@ class RelocationManager:
 
     def _incoming(self, receiver: int, counted_bytes: int) -> int:
         """What moves under way will add, as far as the snapshot does not count it."""
-        left = sum(one.left_bytes for one in self.table if one.move.receiver == receiver)
+        left = sum(one.left_bytes for one in self.moves if one.move.receiver == receiver)
         return max(0, left - counted_bytes)
 
     def _unsafe_spill(
@@ -243,8 +241,8 @@ class RelocationManager:
         elsewhere = groups & ~group_set(one.group for one in mine)
         if elsewhere:
             return f"groups {_shown(elsewhere)} are not on processor {processor}"
-        fixed = group_set(one.group for one in mine if not one.movable)
-        return f"groups {_shown(fixed)} are inside a row or in clean-up" if fixed else None
+        pinned = group_set(one.group for one in mine if not one.movable)
+        return f"groups {_shown(pinned)} are inside a row or in clean-up" if pinned else None
 
     def _note(self, kind: Kind, processors: Iterable[int], now_seconds: float) -> None:
         self._ended[kind] = now_seconds

@@ -36,7 +36,7 @@ MATURE_EPOCHS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class EpochSample:
     """What counts of one epoch, over all processors."""
 
     span_seconds: float
@@ -55,7 +55,7 @@ class PlacementStatistics:
     signal: str = WALL
     collected_seconds: float = 0.0
     """Since the statistics began anew."""
-    samples: deque[Sample] = field(default_factory=deque)
+    samples: deque[EpochSample] = field(default_factory=deque)
     resident_bytes: dict[int, int] = field(default_factory=dict)
     group_rows: Counter[int] = field(default_factory=Counter)
     """Of all samples together."""
@@ -78,7 +78,7 @@ class PlacementStatistics:
             self.group_rows.subtract(oldest.group_rows)
             self.group_results.subtract(oldest.group_results)
         self.samples.append(
-            Sample(span, busy, rows, results, sizes, arrived if any(arrived.values()) else {})
+            EpochSample(span, busy, rows, results, sizes, arrived if any(arrived.values()) else {})
         )
         self.collected_seconds += epoch_seconds
         self.group_rows.update(rows)
@@ -107,7 +107,7 @@ class PlacementStatistics:
                 growth[placement[group]] += size / len(self.samples)
         return growth
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.samples.clear()
         self.collected_seconds = 0.0
         self.group_rows.clear()
@@ -122,7 +122,7 @@ class PlacementStatistics:
         windows: Sequence[Window] = (),
     ) -> PlacementSnapshot:
         """`budgets` has every processor there is, also one that has no group yet."""
-        fixed = fixed_groups(manifest) | relocation.moving
+        pinned = pinned_groups(manifest) | relocation.moving
         groups = tuple(
             PlacedGroup(
                 group,
@@ -134,7 +134,7 @@ class PlacementStatistics:
                 sampled_results=self.group_results[group],
                 spilled_bytes=state.spilled_bytes,
                 suspended=bool(manifest.suspended >> group & 1),
-                movable=not fixed >> group & 1,
+                movable=not pinned >> group & 1,
                 mature=manifest.sequence + 1 - state.born_epoch >= MATURE_EPOCHS,
             )
             for group, owner in enumerate(manifest.placement)
@@ -158,7 +158,7 @@ class PlacementStatistics:
     def _processor(
         self, processor: int, budget: Budget | None, manifest: Manifest, relocation: RelocationManager
     ) -> ProcessorStatistics:
-        table = relocation.table
+        moves = relocation.moves
         queue = manifest.pending.get(processor, ())
         return ProcessorStatistics(
             processor,
@@ -170,8 +170,8 @@ class PlacementStatistics:
             pending_rows=sum(entry.rows_left for entry in queue),
             pending_bytes=sum(entry.bytes_left for entry in queue),
             adapted_seconds=relocation.adapted_seconds.get(processor, NEVER),
-            incoming_bytes=sum(one.left_bytes for one in table if one.move.receiver == processor),
-            outgoing_bytes=sum(one.move.bytes for one in table if one.move.sender == processor),
+            incoming_bytes=sum(one.left_bytes for one in moves if one.move.receiver == processor),
+            outgoing_bytes=sum(one.move.bytes for one in moves if one.move.sender == processor),
         )
 
     def _resident(self, processor: int, manifest: Manifest) -> int:
@@ -200,6 +200,6 @@ def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
     return Progress(taken, passed / 1e6, max(ranges) / 1e6)
 
 
-def fixed_groups(manifest: Manifest) -> GroupSet:
+def pinned_groups(manifest: Manifest) -> GroupSet:
     """Groups that must stay where they are for now: inside a row, or half cleaned up."""
     return manifest.unfinished_groups | union(cursor.groups for cursor in manifest.cursors)

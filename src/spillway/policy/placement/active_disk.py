@@ -57,7 +57,7 @@ def active_disk(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -
     if pair is None or is_unbalanced(*pair, parameters):
         return lazy
     spill = _forced_spill(snapshot, parameters)
-    return lazy if spill is None else Suggestions(lazy.moves, (spill,), lazy.postponed)
+    return lazy if spill is None else Suggestions(lazy.moves, (spill,), lazy.relieved)
 
 
 def spill_allowance(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -> int:

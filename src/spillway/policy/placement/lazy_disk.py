@@ -38,7 +38,7 @@ def lazy_disk(snapshot: PlacementSnapshot, parameters: LazyDiskParameters) -> Su
         move = balancing_move(snapshot, parameters, in_memory_first) or _relieving_move(snapshot)
     moves = () if move is None else (move,)
     relieved = (one for one in snapshot.processors if _is_relieved(one, move, parameters.overflow_share))
-    return Suggestions(moves, postponed=frozenset(one.processor for one in relieved))
+    return Suggestions(moves, relieved=frozenset(one.processor for one in relieved))
 
 
 def in_memory_first(one: PlacedGroup) -> tuple[float, ...]:

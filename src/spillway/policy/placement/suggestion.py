@@ -33,7 +33,7 @@ class ForcedSpill:
 class Suggestions:
     moves: tuple[Move, ...] = ()
     spills: tuple[ForcedSpill, ...] = ()
-    postponed: frozenset[int] = frozenset()
+    relieved: frozenset[int] = frozenset()
     """Processors beyond their memory for state that need not spill, because moves relieve them."""
 
 
