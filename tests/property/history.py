@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.groups import all_groups, members, union

@@ -14,8 +14,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.model.schema import Column
 from spillway.model.view import View

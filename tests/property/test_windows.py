@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from history import Check, History, Player, drawn
 from payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef

@@ -6,8 +6,9 @@ committed state and reports. Start with `engine`, then `controller`; `ordering` 
 
 from spillway.manager.budget import MINIMUM_BYTES, Budget
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import Emulation, EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.input_end import InputEnd
 from spillway.manager.rotation import Swap, suspension
 from spillway.manager.spill import Spill

@@ -6,8 +6,11 @@ only, so any processor can do any batch.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
-from spillway.model import GroupSet, group_set, members
+from spillway.manager.budget import Budgets
+from spillway.model import GroupSet, group_set, members, union
+from spillway.state.graph import Graph
 from spillway.state.log import Cursor, Manifest
 from spillway.state.orders import CleanupBatch
 from spillway.state.rows import in_order
@@ -17,6 +20,71 @@ PIECES = 4
 """Driving rows are copied by a quarter of what is cleaned up at a time, at least by `PIECE_BYTES`."""
 UNLIMITED_BATCH_BYTES = 64 << 20
 """Without a budget, groups of this size together are cleaned up at a time."""
+
+
+class Cleaning(Enum):
+    """What an epoch cleans up."""
+
+    NONE = "none"
+    RESUMED = "resumed"
+    """Only batches whose clean-up has begun."""
+    RETURNING = "returning"
+    """Groups that then fit into memory whole."""
+    EXPIRING = "expiring"
+    """Groups whose rows on disk are kept for missing results only: they are too old for any other."""
+    ALL = "all"
+
+
+def next_batches(
+    graph: Graph,
+    manifest: Manifest,
+    cleaning: Cleaning,
+    *,
+    room_bytes: Mapping[int, int],
+    expiring: GroupSet,
+    awaiting: GroupSet,
+    resident_bytes: Mapping[int, int],
+    budgets: Budgets | None,
+) -> list[CleanupBatch]:
+    """The batches of the next clean-up epoch, those that have begun first.
+
+    `expiring` are the groups for `Cleaning.EXPIRING`, `awaiting` those that may still get old rows.
+    """
+    batches = resumed_batches(manifest)
+    if cleaning is Cleaning.RESUMED:
+        return batches
+    wanted = expiring if cleaning is Cleaning.EXPIRING else manifest.split_groups
+    wanted = _next_groups(graph, wanted, union(batch.cursor.groups for batch in batches), awaiting)
+    back = 0 if cleaning is Cleaning.ALL else returning_groups(manifest, room_bytes) & wanted
+    stay = 0 if cleaning is Cleaning.RETURNING else wanted & ~back
+    size = None if budgets is None else _batch_bytes(manifest, stay, resident_bytes, budgets)
+    for groups in graph.group_sets:
+        batches += new_batches(manifest, back & groups, size, restore=True)
+        batches += new_batches(manifest, stay & groups, size, restore=False)
+    return batches
+
+
+def _next_groups(graph: Graph, wanted: GroupSet, begun: GroupSet, awaiting: GroupSet) -> GroupSet:
+    """Of the groups that miss results, those to begin with now.
+
+    In a tree from below: a join whose groups are cleaned up must get no rows meanwhile, and one that will
+    get rows anyway is better left until it has them.
+    """
+    wanted &= ~begun
+    if begun:
+        return wanted & union(groups for groups in graph.group_sets if groups & begun)
+    lowest = wanted & ~graph.downstream(wanted)
+    return lowest & ~awaiting or lowest
+
+
+def _batch_bytes(
+    manifest: Manifest, leaving: GroupSet, resident_bytes: Mapping[int, int], budgets: Budgets
+) -> int:
+    """What is cleaned up at a time, when the images of the groups that leave memory are gone."""
+    images = dict.fromkeys(range(manifest.processor_count), 0) | dict(resident_bytes)
+    for group in members(leaving):
+        images[manifest.placement[group]] -= manifest.groups[group].bytes
+    return min(budgets.of(number).cleanup_bytes(max(0, size)) for number, size in images.items())
 
 
 def resumed_batches(manifest: Manifest) -> list[CleanupBatch]:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
