@@ -35,8 +35,6 @@ class ResultSink(Protocol):
 class StagedEpoch:
     """An epoch that was executed: its files are written, and nothing refers to them yet."""
 
-    before: Manifest
-    """What it began with, under its own placement."""
     change: Change
     expiry: Expiry
     reports: Sequence[Report]
@@ -52,7 +50,8 @@ class StagedEpoch:
 
     def record(self, graph: Graph, token: int, placement: tuple[int, ...] | None) -> EpochRecord:
         """What the manifest gets; `placement` if it changes with this epoch."""
-        before, change, reports = self.before, self.change, self.reports
+        change, reports = self.change, self.reports
+        before = change.relocation.manifest
         results = sum(report.results for report in reports)
         latest = youngest([before.latest, *(report.latest for report in reports)], len(graph.windows))
         growth = grown(reports)
@@ -74,15 +73,15 @@ class StagedEpoch:
                 results_cleanup=results if self.from_cleanup else 0,
                 epochs=1,
                 spills=len(change.spills),
-                relocations=len(change.step.completed),
+                relocations=len(change.relocation.completed),
                 late_rows=sum(report.late_rows for report in reports),
                 null_time_rows=sum(report.null_time_rows for report in reports),
                 expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
             ),
             placement=placement,
-            processors=change.processors,
+            processors=change.relocation.processors,
             spilled=change.spilled,
-            suspended=change.suspended(before.suspended),
+            suspended=change.suspended,
             grown=growth,
             lineage=lineage(reports),
             cursors=tuple(cursor for report in reports for cursor in report.cursors)
@@ -147,7 +146,7 @@ class Committer:
 
     def commit(self, staged: StagedEpoch) -> EpochRecord:
         """Make an epoch permanent; `deliver` gives it to the sink."""
-        before = staged.before
+        before = staged.change.relocation.manifest
         placement = None if before.placement == self._placement else before.placement
         record = staged.record(self._graph, self._log.token, placement)
         self.manifest = self._log.commit(before, record)

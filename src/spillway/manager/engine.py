@@ -179,19 +179,15 @@ class Engine:
         else:
             change = self.controller.decide(self.manifest, forced=ending and not self.has_pending)
         self._check_whole(change)
-        before = self.manifest
-        if change.placement != before.placement:
-            before = before.with_placement(change.placement)
-        expiry = next_expiry(self.graph, before, change.suspended(before.suspended))
+        expiry = next_expiry(self.graph, self.manifest, change.suspended)
         ending = ending and self.graph.waits
         left = union(batch.cursor.groups for batch in batches or () if not batch.cursor.restore)
-        orders = self._make.orders(before, change, expiry, batches, free=self._free | left, ending=ending)
+        orders = self._make.orders(change, expiry, batches, free=self._free | left, ending=ending)
         ordered = time.perf_counter()
-        reports = _one_of_each(execute(orders), change.processors, orders[0].sequence)
+        reports = _one_of_each(execute(orders), orders)
         executed = time.perf_counter()
         record = self._committer.commit(
             StagedEpoch(
-                before,
                 change,
                 expiry,
                 reports,
@@ -241,12 +237,13 @@ class Engine:
             )
 
 
-def _one_of_each(reports: Sequence[Report], processors: int, sequence: int) -> list[Report]:
+def _one_of_each(reports: Sequence[Report], orders: Sequence[Orders]) -> list[Report]:
     """The reports in the order of their processors."""
     ordered = sorted(reports, key=lambda report: report.processor)
     came = [report.processor for report in ordered]
-    if came != list(range(processors)):
+    if came != list(range(len(orders))):
         raise StateError(
-            f"epoch {sequence} got reports of processors {came}, expected one of each of {processors}"
+            f"epoch {orders[0].sequence} got reports of processors {came}, "
+            f"expected one of each of {len(orders)}"
         )
     return ordered

@@ -24,7 +24,6 @@ class OrderMaker:
 
     def orders(
         self,
-        manifest: Manifest,
         change: Change,
         expiry: Expiry,
         batches: Sequence[CleanupBatch] | None,
@@ -33,17 +32,18 @@ class OrderMaker:
         ending: bool,
     ) -> list[Orders]:
         """One for each processor; `batches` in a clean-up epoch; `free` are groups that were cleaned up."""
-        suspended = change.suspended(manifest.suspended)
+        relocation, suspended = change.relocation, change.suspended
+        manifest, processors = relocation.manifest, relocation.processors
         cleaned = union(batch.cursor.groups for batch in batches or ())
-        shares = shared_out(batches or (), change.processors)
+        shares = shared_out(batches or (), processors)
         runs = in_order(manifest.runs.values())
         orders = []
-        for processor in range(change.processors):
+        for processor in range(processors):
             groups = placed_on(manifest.placement, processor)
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))
-            incoming = _staying(change.incoming.get(processor, ()), change.leaving)
+            incoming = _staying(relocation.incoming.get(processor, ()), change.leaving)
             # A receiver frees what has left memory at the sender, but not what it is still to get.
             kept = ~union(run.live for run in incoming) if incoming else groups
             lasting = [_reduced(run, manifest) for run in mine if run.name not in expired]
@@ -53,7 +53,9 @@ class OrderMaker:
                     processor=processor,
                     groups=groups,
                     runs=mine,
-                    merges=() if processor in change.senders else self._merges(processor, lasting, expiry),
+                    merges=()
+                    if processor in relocation.senders
+                    else self._merges(processor, lasting, expiry),
                     pending=restricted_to(manifest.pending.get(processor, ()), ~suspended),
                     limits=self._limits(processor, change),
                     state=self.state,
@@ -61,7 +63,7 @@ class OrderMaker:
                     staging=self.staging,
                     run_compression=self.config.run_compression,
                     result_compression=self.config.result_compression,
-                    free=(change.leaving | free) & kept | change.moved_from(processor),
+                    free=(change.leaving | free) & kept | relocation.released(processor),
                     cleanup=shares[processor],
                     clean=batches is not None,
                     expired=expired,

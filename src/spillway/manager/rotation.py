@@ -44,6 +44,23 @@ def suspension(spill: Spill) -> Swap:
     return Swap(spill.processor, spill.groups, 0, spill.bytes, 0, spill.reason)
 
 
+def rotation_ended(manifest: Manifest, *, limited: bool) -> tuple[list[Swap], list[Spill]]:
+    """What becomes of groups that an earlier run suspended, when no turn will ever come for them.
+
+    Their rows are on disk already: under a limit that is a generation that ended, else they are read back.
+    """
+    spills, swaps = [], []
+    for processor in sorted(set(manifest.placement)):
+        mine = manifest.suspended & placed_on(manifest.placement, processor)
+        there = group_set(g for g in members(mine) if manifest.groups[g].rows) if limited else 0
+        size = _bytes(manifest, members(mine))
+        if there:
+            spills.append(Spill(processor, there, size, 0, "rotation is off"))
+        if mine:
+            swaps.append(Swap(processor, 0, mine, 0, 0 if limited else size, "rotation is off"))
+    return swaps, spills
+
+
 @dataclass(slots=True)
 class RotationManager:
     budgets: Budgets

@@ -106,7 +106,7 @@ def test_the_journal_says_which_signal_was_used_and_a_slow_step_is_busier(
         storage = Storage(str(tmp_path / "state"))
         engine = Engine(config, Graph.of_one(plan), "q", storage, ListSink(str(tmp_path / "s")), journal)
         engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), 0)
-        snapshot = engine.controller._snapshot(engine.manifest, 2)
+        snapshot = engine.controller._snapshot(engine.manifest)
     (entry,) = read_journal(tmp_path / FILE_NAME)
     assert entry["load_signal"] == signal
     fast, slow = entry["processors"]

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from spillway.manager.budget import Budget
 from spillway.manager.journal.moves import relocation_entry
+from spillway.manager.relocation.decision import Decision, Refusal
 from spillway.manager.relocation.moves import advanced, begun, incoming_runs, next_loads, placed
-from spillway.manager.relocation.protocol import Decision, Refusal, RelocationLimits, RelocationManager
-from spillway.manager.relocation.statistics import PlacementStatistics, pinned_groups
+from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
+from spillway.manager.relocation.safety import pinned_groups
+from spillway.manager.relocation.statistics import PlacementStatistics
 from spillway.model.groups import group_set, members
 from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.snapshot import PlacedGroup, PlacementSnapshot, ProcessorStatistics
@@ -87,7 +89,7 @@ def test_not_right_after_a_restart() -> None:
     one = manager()
     one.started_epoch = 47
     (refusal,) = one.decide(SKEWED).refused
-    assert refusal.reason == "only 3 epochs since the start; 5 are waited"
+    assert refusal.reason == "3 epochs since the start; adaptation waits for 5"
     assert one.decide(replace(SKEWED, epoch=52)).begun
 
 

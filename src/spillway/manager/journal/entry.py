@@ -37,7 +37,7 @@ def epoch_entry(
         "runs": len(manifest.runs),
         "spills": [_spill_entry(spill) for spill in change.spills],
         "swaps": [_swap_entry(swap) for swap in change.swaps],
-        "relocation": relocation_entry(change.decision, change.step),
+        "relocation": relocation_entry(change.relocation.decision, change.relocation),
         "placement": list(manifest.placement) if record.placement is not None else None,
         "load_signal": config.load_signal,
         "quotas": {str(processor): rows for processor, rows in change.quotas.items()},

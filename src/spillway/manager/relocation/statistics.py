@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budget
 from spillway.manager.relocation.protocol import RelocationManager
-from spillway.model import GroupSet, Window, union
+from spillway.manager.relocation.safety import pinned_groups
+from spillway.model import Window
 from spillway.policy.placement import (
     NEVER,
     PROCESSOR,
@@ -198,8 +199,3 @@ def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
         return Progress(taken)
     passed = max(one.latest for one in times) - min(one.earliest for one in times)
     return Progress(taken, passed / 1e6, max(ranges) / 1e6)
-
-
-def pinned_groups(manifest: Manifest) -> GroupSet:
-    """Groups that must stay where they are for now: inside a row, or half cleaned up."""
-    return manifest.unfinished_groups | union(cursor.groups for cursor in manifest.cursors)
