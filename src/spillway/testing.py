@@ -97,6 +97,22 @@ def _place() -> Place:
     return Place("localhost", "local", uuid.uuid4().hex[:8])
 
 
+@dataclass(slots=True)
+class ManualClock:
+    """A clock for an engine, which stands still unless it is told to go on."""
+
+    now: float = 0.0
+    tick_seconds: float = 0.0
+    """How far every look at it puts it forward."""
+
+    def seconds(self) -> float:
+        self.now += self.tick_seconds
+        return self.now
+
+    def wall(self) -> float:
+        return self.now
+
+
 class ListSink:
     """Keeps committed results as tables in this process; a repeated epoch is ignored."""
 

@@ -10,7 +10,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -21,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
-from spillway.manager.cleanup import Cleaning
+from spillway.manager.cleanup import Cleaning, CleanupLimits
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
@@ -35,7 +34,14 @@ from spillway.state.orders.orders import Limits, Orders
 from spillway.state.orders.report import Report
 from spillway.state.rows.compaction import CompactionLimits
 from spillway.state.storage.storage import Storage
-from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps, scripted_pushes
+from spillway.testing import (
+    ListSink,
+    LocalCluster,
+    ManualClock,
+    ScriptedSpills,
+    ScriptedSwaps,
+    scripted_pushes,
+)
 
 History = dict[str, Any]
 Check = Callable[[History, Path], None]
@@ -150,8 +156,6 @@ class Player:
         """Take in the batches, then produce all that is left; `after` is called with the number of each."""
         with (
             mock.patch.object(Budget, "__post_init__", lambda budget: None),  # any size will do
-            mock.patch("spillway.manager.cleanup.PIECES", 1 << 40),
-            mock.patch("spillway.manager.cleanup.PIECE_BYTES", self.history["piece_bytes"]),
         ):
             lives = [min(size, self.history["groups"]) for size in self.history["processors"]]
             for life, processors in enumerate(lives):
@@ -176,10 +180,11 @@ class Player:
             rotation_turns=history["turns"],
             rotation_backlog_bytes=history["backlog"],
             adapt=history["adapt"],
+            cleanup=CleanupLimits(pieces=1 << 40, piece_bytes=history["piece_bytes"]),
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
         storage = Storage(str(self.directory / "checkpoint"))
-        clock = count(0.0, 100.0).__next__  # whatever waits for a time to pass has waited long enough
+        clock = ManualClock(tick_seconds=100.0)  # whatever waits for a time to pass has waited long enough
         self.engine = Engine(config, self.operator, "q", storage, self.sink, Journal(None), clock)
         if self._ends is not None and self._ends.processor_count == processors:
             assert self.engine.manifest.placement == self._ends.placement  # what moved stays where it is

@@ -4,9 +4,10 @@ Contract: nothing an executor did counts before the manifest says so; every deci
 committed state and reports. Start with `engine`, then `controller`; `ordering` makes the orders.
 """
 
-from spillway.manager.budget import MINIMUM_BYTES, Budget
+from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
 from spillway.manager.cleanup import Cleaning
+from spillway.manager.clock import Clock
 from spillway.manager.config import Emulation, EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.input_end import InputEnd
@@ -17,8 +18,10 @@ __all__ = [
     "IDENTITY",
     "MINIMUM_BYTES",
     "Budget",
+    "Budgets",
     "Checkpoint",
     "Cleaning",
+    "Clock",
     "Emulation",
     "Engine",
     "EngineConfig",

@@ -18,15 +18,19 @@ STATE_SHARE = 0.75
 """How much of a budget is for state, unless the job says otherwise."""
 WORKING_BYTES = 1 << 20
 """Less than this does not hold what an epoch needs besides state."""
-BACKLOG_SHARE = 0.5
-"""Of the memory for state. In a join over 120,000 rows whose state was five times the memory, 207 MB of state
-were read back with it, 317 MB with half as much, 175 MB with twice as much; what waited was in proportion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     memory_bytes: int
     state_share: float = STATE_SHARE
+    """How much of it is for state."""
+    backlog_share: float = 0.5
+    """How much input may wait for suspended groups, as a share of the memory for state.
+
+    In a join over 120,000 rows whose state was five times the memory, 207 MB of state were read back with it,
+    317 MB with half as much, 175 MB with twice as much; what waited was in proportion.
+    """
 
     def __post_init__(self) -> None:
         if not 0 < self.state_share < 1:
@@ -54,7 +58,7 @@ class Budget:
     @property
     def backlog_bytes(self) -> int:
         """Input that may wait for suspended groups, before new input is held back."""
-        return int(self.state_bytes * BACKLOG_SHARE)
+        return int(self.state_bytes * self.backlog_share)
 
     def limits(self, limits: Limits, inputs: int) -> Limits:
         working = self.working_bytes
@@ -77,11 +81,19 @@ class Budget:
         return replace(limits, max_bytes=min(limits.max_bytes, self.working_bytes * 3 // 8))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Budgets:
-    """The budget of every processor, also of those that come later: they get that of the last."""
+    """The budget of every processor, also of those that come later: they get that of the last.
+
+    An engine has one and asks it each time, so budgets may change between two epochs.
+    """
 
     each: tuple[Budget, ...]
 
     def of(self, processor: int) -> Budget:
         return self.each[min(processor, len(self.each) - 1)]
+
+
+def budget_of(budgets: Budgets | None, processor: int) -> Budget | None:
+    """The budget of a processor; None: it has no limit."""
+    return None if budgets is None else budgets.of(processor)

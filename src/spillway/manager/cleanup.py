@@ -6,6 +6,7 @@ only, so any processor can do any batch.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from spillway.manager.budget import Budgets
@@ -15,11 +16,17 @@ from spillway.state.log import Cursor, Manifest
 from spillway.state.orders import CleanupBatch
 from spillway.state.rows import in_order
 
-PIECE_BYTES = 64 << 10
-PIECES = 4
-"""Driving rows are copied by a quarter of what is cleaned up at a time, at least by `PIECE_BYTES`."""
-UNLIMITED_BATCH_BYTES = 64 << 20
-"""Without a budget, groups of this size together are cleaned up at a time."""
+
+@dataclass(frozen=True, slots=True)
+class CleanupLimits:
+    """How much is cleaned up at a time. All defaults are ours."""
+
+    unlimited_batch_bytes: int = 64 << 20
+    """Without a budget, groups of this size together are cleaned up at a time."""
+    pieces: int = 4
+    """Driving rows are copied in pieces, this many for what is cleaned up at a time."""
+    piece_bytes: int = 64 << 10
+    """The smallest piece."""
 
 
 class Cleaning(Enum):
@@ -45,6 +52,7 @@ def next_batches(
     awaiting: GroupSet,
     resident_bytes: Mapping[int, int],
     budgets: Budgets | None,
+    limits: CleanupLimits,
 ) -> list[CleanupBatch]:
     """The batches of the next clean-up epoch, those that have begun first.
 
@@ -59,8 +67,8 @@ def next_batches(
     stay = 0 if cleaning is Cleaning.RETURNING else wanted & ~back
     size = None if budgets is None else _batch_bytes(manifest, stay, resident_bytes, budgets)
     for groups in graph.group_sets:
-        batches += new_batches(manifest, back & groups, size, restore=True)
-        batches += new_batches(manifest, stay & groups, size, restore=False)
+        batches += new_batches(manifest, back & groups, size, limits, restore=True)
+        batches += new_batches(manifest, stay & groups, size, limits, restore=False)
     return batches
 
 
@@ -92,10 +100,11 @@ def resumed_batches(manifest: Manifest) -> list[CleanupBatch]:
 
 
 def new_batches(
-    manifest: Manifest, groups: GroupSet, batch_bytes: int | None, *, restore: bool
+    manifest: Manifest, groups: GroupSet, batch_bytes: int | None, limits: CleanupLimits, *, restore: bool
 ) -> list[CleanupBatch]:
     """The groups as batches that fit the budget, the most rewarding first; a larger one alone, by parts."""
-    limit = batch_bytes or UNLIMITED_BATCH_BYTES
+    limit = batch_bytes or limits.unlimited_batch_bytes
+    piece_bytes = max(limits.piece_bytes, limit // limits.pieces)
     order = sorted(members(groups), key=lambda group: (-manifest.groups[group].reward, group))
     batches: list[CleanupBatch] = []
     together: list[int] = []
@@ -103,12 +112,12 @@ def new_batches(
     for group in order:
         mine = manifest.groups[group].total_bytes
         if together and size + mine > limit:
-            batches.append(_batch(manifest, _cursor(together, size, limit, restore)))
+            batches.append(_batch(manifest, _cursor(together, size, limit, piece_bytes, restore)))
             together, size = [], 0
         together.append(group)
         size += mine
     if together:
-        batches.append(_batch(manifest, _cursor(together, size, limit, restore)))
+        batches.append(_batch(manifest, _cursor(together, size, limit, piece_bytes, restore)))
     return batches
 
 
@@ -131,9 +140,9 @@ def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[C
     return [tuple(batches[processor::processors]) for processor in range(processors)]
 
 
-def _cursor(groups: Sequence[int], size: int, limit: int, restore: bool) -> Cursor:
+def _cursor(groups: Sequence[int], size: int, limit: int, piece_bytes: int, restore: bool) -> Cursor:
     parts = max(1, -(-size // limit)) if len(groups) == 1 else 1
-    return Cursor(group_set(groups), restore, parts, max(PIECE_BYTES, limit // PIECES))
+    return Cursor(group_set(groups), restore, parts, piece_bytes)
 
 
 def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:

@@ -5,10 +5,12 @@ are spilled by the new one; a processor that moves relieve does not spill; while
 changes, no policy moves anything. Statistics in, a change out: the clock is passed in, nothing is executed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from spillway.errors import SpillwayError
+from spillway.manager.budget import Budgets, budget_of
 from spillway.manager.change import Change
+from spillway.manager.clock import Clock
 from spillway.manager.config import EngineConfig
 from spillway.manager.relocation import Decision, PlacementStatistics, Relocation, RelocationManager
 from spillway.manager.rotation import RotationManager, Swap, rotation_ended, suspension
@@ -26,17 +28,15 @@ from spillway.policy.placement import (
 from spillway.state.log import EpochRecord, Manifest
 from spillway.state.orders import Report
 
-LASTING_EPOCHS = 10
-"""State that clean-up brings back to memory can stay there for so many epochs as things are."""
-
 
 class Controller:
     def __init__(
         self,
         config: EngineConfig,
+        budgets: Budgets | None,
+        clock: Clock,
         *,
         splittable: bool,
-        clock: Callable[[], float],
         heights: Sequence[int] = (),
         windows: Sequence[Window] = (),
     ) -> None:
@@ -45,11 +45,12 @@ class Controller:
         `heights` says of each group how many joins are between it and the results, in a tree.
         """
         self._config = config
+        self._budgets = budgets
         self._splittable = splittable
         self._clock = clock
         self._windows = windows
         self.spill = SpillManager(
-            config.budgets,
+            budgets,
             config.spill,
             config.spill_share,
             heights=heights,
@@ -57,18 +58,19 @@ class Controller:
             history_weight=config.history_weight,
         )
         self.rotation: RotationManager | None = None
-        if (config.rotation or not splittable) and config.budgets is not None:
+        if (config.rotation or not splittable) and budgets is not None:
             self.rotation = RotationManager(
-                config.budgets,
+                budgets,
+                clock,
                 config.spill_share,
                 config.rotation_gap_seconds,
                 config.rotation_turns,
                 config.rotation_backlog_bytes,
                 splittable,
-                clock,
+                config.rotation_fill_share,
             )
         self.relocation = RelocationManager(placement_policy(config.adapt, config.policy), config.relocation)
-        self.statistics = PlacementStatistics(config.load_signal)
+        self.statistics = PlacementStatistics(config.load_signal, config.sampling)
 
     @property
     def resident_bytes(self) -> dict[int, int]:
@@ -80,7 +82,7 @@ class Controller:
 
         Up to a share of its memory in any case, and beyond that if it can stay for some epochs.
         """
-        budgets = self._config.budgets
+        budgets = self._budgets
         if budgets is None:
             return {}
         growth = self.statistics.growth_bytes(manifest.placement)
@@ -89,7 +91,7 @@ class Controller:
             limit = budgets.of(processor).state_bytes
             allowed = limit * self._config.room_share
             if growth is not None:
-                allowed = max(allowed, limit - LASTING_EPOCHS * growth.get(processor, 0.0))
+                allowed = max(allowed, limit - self._config.lasting_epochs * growth.get(processor, 0.0))
             room[processor] = int(allowed) - resident
         return room
 
@@ -107,8 +109,9 @@ class Controller:
         relocation = self.relocation.advance(manifest, snapshot, self.statistics.resident_bytes)
         pushed = [_spill(spill, snapshot) for spill in relocation.decision.spills]
         swaps, spills = self._evictions(relocation, pushed, forced=forced)
-        limits = quotas(snapshot, self.statistics.arrived_rows(), self._config.buffer_bytes)
-        return Change(relocation, tuple(spills), tuple(swaps), limits)
+        arrived, config = self.statistics.arrived_rows(), self._config
+        limited_rows = quotas(snapshot, arrived, config.buffer_bytes, config.skew)
+        return Change(relocation, tuple(spills), tuple(swaps), limited_rows)
 
     def cleaning(self, manifest: Manifest, cleaned: GroupSet, growing: GroupSet) -> Change:
         """An epoch that only cleans up changes nothing, unless operators downstream grow by it."""
@@ -131,7 +134,7 @@ class Controller:
             self.statistics.resident_bytes = {report.processor: report.resident_bytes for report in reports}
             return
         relocation = change.relocation
-        self.relocation.observe(relocation, self._clock())
+        self.relocation.observe(relocation, self._clock.seconds())
         if relocation.decision.round_over or relocation.completed:
             self.statistics.restart()
         self.statistics.observe(reports, seconds)
@@ -170,8 +173,10 @@ class Controller:
 
     def _snapshot(self, manifest: Manifest) -> PlacementSnapshot:
         processors = range(manifest.processor_count)
-        budgets = {processor: self._config.budget_of(processor) for processor in processors}
-        return self.statistics.snapshot(manifest, budgets, self.relocation, self._clock(), self._windows)
+        budgets = {processor: budget_of(self._budgets, processor) for processor in processors}
+        return self.statistics.snapshot(
+            manifest, budgets, self.relocation, self._clock.seconds(), self._windows
+        )
 
     def _evictions(
         self, relocation: Relocation, pushed: Sequence[Spill], *, forced: bool
@@ -190,7 +195,7 @@ class Controller:
             count = manifest.processor_count
             closing = range(self.relocation.wanted_processors or count, count)
             return self.rotation.decide(manifest, spills, resident, forced=forced, closing=closing)
-        limited = self._config.budgets is not None and self._splittable
+        limited = self._budgets is not None and self._splittable
         ended_swaps, ended_spills = rotation_ended(manifest, limited=limited)
         if not self._splittable:
             return [*ended_swaps, *(suspension(spill) for spill in spills)], ended_spills

@@ -6,13 +6,14 @@ deliver the result files to the sink (`commit` does both), write the journal ent
 The engine knows no Spark. It is driven by whoever brings input: Spark's foreachBatch, or a test.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from spillway.errors import CheckpointError, StateError
+from spillway.manager.budget import Budgets
 from spillway.manager.change import Change
 from spillway.manager.cleanup import Cleaning, next_batches, returning_groups
+from spillway.manager.clock import Clock, SystemClock
 from spillway.manager.commit import Committer, ResultSink, StagedEpoch
 from spillway.manager.config import EngineConfig
 from spillway.manager.controller import Controller
@@ -40,21 +41,28 @@ class Engine:
         storage: Storage,
         sink: ResultSink,
         journal: Journal,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
+        """`clock` and `budgets` are those of the machine and of the settings, unless they are given."""
         self.config = config
+        self.budgets = config.initial_budgets() if budgets is None else budgets
+        self._clock = SystemClock() if clock is None else clock
         self.graph = graph
         self._storage = storage
         self._journal = journal
         self._committer = Committer(graph, storage, sink, query_id)
         self.controller = Controller(
             config,
+            self.budgets,
+            self._clock,
             splittable=graph.splittable,
-            clock=clock,
             heights=graph.group_heights,
             windows=graph.windows,
         )
-        self._make = OrderMaker(config, graph, storage.root, sink.staging, self._committer.token)
+        self._make = OrderMaker(
+            config, self.budgets, graph, storage.root, sink.staging, self._committer.token
+        )
         self._free: GroupSet = 0
         """Groups whose clean-up ended with the last epoch."""
         each = distributed(config.distribution, config.groups, config.processors)
@@ -169,7 +177,7 @@ class Engine:
         malformed_rows: int = 0,
     ) -> dict[str, Any]:
         self._committer.deliver()
-        started, wall = time.perf_counter(), time.time()
+        started, wall = self._clock.seconds(), self._clock.wall()
         clean = cleaning is not Cleaning.NONE
         batches = self._batches(cleaning) if clean else None
         cleaned = union(batch.cursor.groups for batch in batches or ())
@@ -183,9 +191,9 @@ class Engine:
         ending = ending and self.graph.waits
         left = union(batch.cursor.groups for batch in batches or () if not batch.cursor.restore)
         orders = self._make.orders(change, expiry, batches, free=self._free | left, ending=ending)
-        ordered = time.perf_counter()
+        ordered = self._clock.seconds()
         reports = _one_of_each(execute(orders), orders)
-        executed = time.perf_counter()
+        executed = self._clock.seconds()
         record = self._committer.commit(
             StagedEpoch(
                 change,
@@ -198,12 +206,12 @@ class Engine:
                 from_cleanup=from_cleanup or clean,
             )
         )
-        committed = time.perf_counter()
+        committed = self._clock.seconds()
         self._committer.deliver()
-        sunk = time.perf_counter()
+        sunk = self._clock.seconds()
         self._free = record.cleaned
         self.controller.observe(change, record, reports, sunk - started, clean=clean)
-        entry = epoch_entry(record, self.manifest, reports, change, self.config) | {
+        entry = epoch_entry(record, self.manifest, reports, change, self.config, self.budgets) | {
             "kind": "cleanup" if clean or from_cleanup else "epoch",
             "malformed_rows": malformed_rows,
             "time": wall,
@@ -227,7 +235,8 @@ class Engine:
             expiring=expiring_groups(self.graph, self.manifest) if cleaning is Cleaning.EXPIRING else 0,
             awaiting=awaiting_groups(self.graph, self.manifest),
             resident_bytes=self.controller.resident_bytes,
-            budgets=self.config.budgets,
+            budgets=self.budgets,
+            limits=self.config.cleanup,
         )
 
     def _check_whole(self, change: Change) -> None:

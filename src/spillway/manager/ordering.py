@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from spillway.manager.budget import Budgets, budget_of
 from spillway.manager.change import Change
 from spillway.manager.cleanup import shared_out
 from spillway.manager.config import EngineConfig
@@ -10,12 +11,13 @@ from spillway.model import GroupSet, placed_on, union
 from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch, Limits, Orders
-from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, restricted_to
+from spillway.state.rows import Expiry, Run, choose_merges, in_order, restricted_to
 
 
 @dataclass(frozen=True, slots=True)
 class OrderMaker:
     config: EngineConfig
+    budgets: Budgets | None
     graph: Graph
     state: str
     """Root of the durable tier."""
@@ -80,15 +82,14 @@ class OrderMaker:
         return orders
 
     def _limits(self, processor: int, change: Change) -> Limits:
-        budget, limits = self.config.budget_of(processor), self.config.limits
+        budget, limits = budget_of(self.budgets, processor), self.config.limits
         if budget is not None:
             limits = budget.limits(limits, len(self.graph.inputs))
         quota = change.quotas.get(processor)
         return limits if quota is None else replace(limits, rows=min(limits.rows, quota))
 
     def _merges(self, processor: int, runs: list[Run], expiry: Expiry) -> tuple[tuple[str, ...], ...]:
-        budget = self.config.budget_of(processor)
-        limits: CompactionLimits = self.config.compaction
+        budget, limits = budget_of(self.budgets, processor), self.config.compaction
         limits = limits if budget is None else budget.compaction(limits)
         merges = choose_merges(runs, len(self.graph.inputs), limits, expiry)
         return (*self.graph.extra_merges(runs, limits, merges), *merges)

@@ -12,19 +12,16 @@ turn there, of as many groups as fit, those first for which most waits, and whoe
 (`is_behind`).
 """
 
-import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budgets
+from spillway.manager.clock import Clock
 from spillway.manager.pending_queue import suspended_input
 from spillway.manager.spill import Spill
 from spillway.model import GroupSet, group_set, members, placed_on
 from spillway.policy import GROUP, SHARE
 from spillway.state.log import Manifest
-
-FILLED = 0.8
-"""How much of the memory for state a turn may fill, waiting input included; the rest is for new input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +61,7 @@ def rotation_ended(manifest: Manifest, *, limited: bool) -> tuple[list[Swap], li
 @dataclass(slots=True)
 class RotationManager:
     budgets: Budgets
+    clock: Clock
     share: float = 0.3
     """How much of the memory for state one swap exchanges, in turns by share."""
     gap_seconds: float | None = None
@@ -72,9 +70,10 @@ class RotationManager:
     """How much input may wait for suspended groups of a processor; None: the budget says."""
     splittable: bool = True
     """Whether a group may be spilled if it is larger than the memory; otherwise it comes back alone."""
-    clock: Callable[[], float] = time.monotonic
+    fill_share: float = 0.8
+    """How much of the memory for state a turn may fill, waiting input included; the rest is for new input."""
     _activated: dict[int, float] = field(default_factory=dict)
-    """Per processor, when its last swap was through, and how long that took."""
+    """Per processor, when its last swap ended, and how long that took."""
     _took: dict[int, float] = field(default_factory=dict)
     _resumed_at: dict[int, int] = field(default_factory=dict)
 
@@ -130,7 +129,7 @@ class RotationManager:
                 self._resumed_at[group] = epoch
             if swap.resumed_bytes:
                 self._took[swap.processor] = seconds.get(swap.processor, 0.0)
-                self._activated[swap.processor] = self.clock()
+                self._activated[swap.processor] = self.clock.seconds()
 
     def is_behind(self, manifest: Manifest) -> bool:
         """Whether more waits somewhere than may, so that new input should wait until it is less."""
@@ -138,8 +137,7 @@ class RotationManager:
         return any(self.waiting_bytes(manifest, one) > self.backlog_limit(one) for one in processors)
 
     def backlog_limit(self, processor: int) -> int:
-        given = self.backlog_bytes
-        return self.budgets.of(processor).backlog_bytes if given is None else given
+        return self.budgets.of(processor).backlog_bytes if self.backlog_bytes is None else self.backlog_bytes
 
     def waiting_bytes(self, manifest: Manifest, processor: int) -> int:
         """What waits for suspended groups of the processor and could be probed."""
@@ -149,7 +147,7 @@ class RotationManager:
         clocks = {processor} & set(self._activated) if self.turns == GROUP else self._activated
         ended = max((self._activated[one] for one in clocks), default=float("-inf"))
         took = max((self._took[one] for one in clocks), default=0.0)
-        return self.clock() - ended >= (took if self.gap_seconds is None else self.gap_seconds)
+        return self.clock.seconds() - ended >= (took if self.gap_seconds is None else self.gap_seconds)
 
     def _turn(
         self, manifest: Manifest, processor: int, back: Sequence[int], *, behind: bool
@@ -189,7 +187,7 @@ class RotationManager:
         state_bytes = self.budgets.of(processor).state_bytes
         # Images take whole pages, so more than their rows.
         scale = max(1.0, resident / max(1, _bytes(manifest, members(inside))))
-        room = state_bytes * FILLED - resident + scale * _bytes(manifest, out)
+        room = state_bytes * self.fill_share - resident + scale * _bytes(manifest, out)
 
         def urgency(group: int) -> tuple[float, int, int]:
             """The groups first that waited longest; while too much waits, those for which much waits too."""

@@ -11,9 +11,15 @@ from dataclasses import dataclass
 
 from spillway.policy.placement import PlacementSnapshot, ProcessorStatistics
 
-SLACK = 1.25
-"""A processor may take so many times as long as the average before it parks."""
-MINIMUM_ROWS = 1_000
+
+@dataclass(frozen=True, slots=True)
+class SkewLimits:
+    """When a processor parks rows. Both defaults are ours."""
+
+    slack: float = 1.25
+    """How many times as long as the average a processor may take before it parks."""
+    minimum_rows: int = 1_000
+    """Rows that a processor takes in per epoch in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,10 @@ class _Expected:
 
 
 def quotas(
-    snapshot: PlacementSnapshot, arrived_rows: Mapping[int, Sequence[int]], buffer_bytes: int
+    snapshot: PlacementSnapshot,
+    arrived_rows: Mapping[int, Sequence[int]],
+    buffer_bytes: int,
+    limits: SkewLimits,
 ) -> dict[int, int]:
     """Rows that slow processors take in; those that are not named take in all that there is.
 
@@ -54,11 +63,11 @@ def quotas(
     found = {}
     for processor, one in expected.items():
         needed = (one.arriving_rows + one.pending_rows) * one.seconds_per_row
-        if needed <= SLACK * average:
+        if needed <= limits.slack * average:
             continue
-        in_time = SLACK * average / one.seconds_per_row
+        in_time = limits.slack * average / one.seconds_per_row
         overflowing = one.arriving_rows + one.pending_rows - buffer_bytes / one.row_bytes
-        found[processor] = int(max(in_time, overflowing, MINIMUM_ROWS))
+        found[processor] = int(max(in_time, overflowing, limits.minimum_rows))
     return found
 
 

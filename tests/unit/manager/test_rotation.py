@@ -11,6 +11,7 @@ from spillway.policy.turns import GROUP, SHARE
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import Manifest
 from spillway.state.rows.pending import Pending
+from spillway.testing import ManualClock
 
 MB = 1 << 20
 BUDGETS = Budgets((Budget(16 * MB),))
@@ -38,10 +39,10 @@ def manifest(sizes: list[int], suspended: int, input_: dict[int, int], processor
 
 
 def manager(turns: str = SHARE, gap: float | None = None, *, splittable: bool = True) -> RotationManager:
-    return RotationManager(BUDGETS, 0.5, gap, turns, splittable=splittable, clock=lambda: NOW[0])
+    return RotationManager(BUDGETS, CLOCK, 0.5, gap, turns, splittable=splittable)
 
 
-NOW = [0.0]
+CLOCK = ManualClock()
 
 
 def resident(of: Manifest) -> dict[int, int]:
@@ -83,22 +84,22 @@ def test_input_that_waits_needs_room_too() -> None:
 def test_the_gap_is_of_all_processors_or_of_each(turns: str) -> None:
     one = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
     rotation = manager(turns, gap=10.0)
-    NOW[0] = 0.0
+    CLOCK.now = 0.0
     assert [swap.processor for swap in decided(rotation, one)] == [0, 1]
     rotation.observe(21, [Swap(0, 0, 0b10000, 0, 2 * MB, "turn")], {0: 0.5, 1: 0.1})
-    NOW[0] = 5.0
+    CLOCK.now = 5.0
     assert [swap.processor for swap in decided(rotation, one)] == ([] if turns == SHARE else [1])
     assert [swap.processor for swap in decided(rotation, one, forced=True)] == [0, 1]
-    NOW[0] = 10.0
+    CLOCK.now = 10.0
     assert [swap.processor for swap in decided(rotation, one)] == [0, 1]
 
 
 def test_unless_told_the_gap_is_as_long_as_the_last_swap_took() -> None:
     one = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
     rotation = manager(GROUP)
-    NOW[0] = 100.0
+    CLOCK.now = 100.0
     rotation.observe(21, [Swap(n, 0, 0b10000 << n, 0, 2 * MB, "turn") for n in range(2)], {0: 3.0, 1: 1.0})
-    NOW[0] = 102.0
+    CLOCK.now = 102.0
     assert [swap.processor for swap in decided(rotation, one)] == [1]
 
 

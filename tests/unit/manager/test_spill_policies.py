@@ -24,7 +24,7 @@ from spillway.state.join.operator import JoinOperator
 from spillway.state.join.reference import join
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
-from spillway.testing import ListSink, LocalCluster
+from spillway.testing import ListSink, LocalCluster, ManualClock
 
 MEMORY_BYTES = 4 << 20
 TIMES_MEMORY = 1.5
@@ -138,7 +138,13 @@ def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
     sink = ListSink(str(directory / "staging"))
     with Journal(directory / FILE_NAME) as journal:
         engine = Engine(
-            config, Graph.of_one(plan), "q", Storage(str(directory / "state")), sink, journal, lambda: 0.0
+            config,
+            Graph.of_one(plan),
+            "q",
+            Storage(str(directory / "state")),
+            sink,
+            journal,
+            ManualClock(tick_seconds=1e-3),
         )
         run(engine, given.batches(12))
     epochs = list(read_journal(directory / FILE_NAME))

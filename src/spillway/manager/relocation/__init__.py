@@ -8,7 +8,7 @@ Start with `protocol`; `safety` has the reasons of refusals; the policies are in
 from spillway.manager.relocation.decision import Decision, Refusal, Relocation
 from spillway.manager.relocation.moves import MoveInProgress
 from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
-from spillway.manager.relocation.statistics import PlacementStatistics
+from spillway.manager.relocation.statistics import PlacementStatistics, Sampling
 
 __all__ = [
     "Decision",
@@ -18,4 +18,5 @@ __all__ = [
     "Relocation",
     "RelocationLimits",
     "RelocationManager",
+    "Sampling",
 ]

@@ -55,9 +55,9 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class RelocationLimits:
     load_bytes: int = 8 << 20
-    """What a receiver loads per epoch, at most, so that no other group waits for a move."""
+    """What a receiver loads per epoch, at most, so that no other group waits for a move. Ours."""
     restart_epochs: int = 5
-    """Epochs after a start or a lost executor in which nothing is adapted."""
+    """Epochs after a start or a lost executor in which nothing is adapted. Ours."""
     wait_epochs: int = 10
     """How long a loaded move waits for groups that are inside a row or in clean-up, before they stay.
 

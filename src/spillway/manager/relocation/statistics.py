@@ -1,8 +1,7 @@
 """Collects what processors report, and makes of it and of the manifest the snapshot that policies see.
 
-A sample is one epoch. Samples begin anew when a round is over or groups have moved, and at most
-`SAMPLED_EPOCHS` are kept, so that a long quiet time does not hide a change. How long a round has collected is
-counted apart from them, so every round ends.
+A sample is one epoch. Sampling restarts when a round is over or groups have moved. How long a round has
+collected is counted apart from the samples that are kept, so every round ends.
 
 Steps are taken to start together, and only their lengths are compared: clocks of hosts need not agree.
 Known limit: with more processors than cores, steps take turns, and a step that had to share its core looks
@@ -29,11 +28,17 @@ from spillway.policy.placement import (
 from spillway.state.log import GroupState, Manifest
 from spillway.state.orders import Report
 
-SAMPLED_EPOCHS = 30
-GROWTH_EPOCHS = 3
-"""So many samples say how fast state grows."""
-MATURE_EPOCHS = 2
-"""A younger generation has not shown yet how productive it is; as for spill."""
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many epochs say something. All defaults are ours."""
+
+    epochs: int = 30
+    """Samples that are kept at most, so that a long quiet time does not hide a change."""
+    growth_epochs: int = 3
+    """Samples that say how fast state grows."""
+    mature_epochs: int = 2
+    """A younger generation has not shown yet how productive it is; as for spill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,9 @@ class EpochSample:
 @dataclass(slots=True)
 class PlacementStatistics:
     signal: str = WALL
+    sampling: Sampling = field(default_factory=Sampling)
     collected_seconds: float = 0.0
-    """Since the statistics began anew."""
+    """Since the statistics were restarted."""
     samples: deque[EpochSample] = field(default_factory=deque)
     resident_bytes: dict[int, int] = field(default_factory=dict)
     group_rows: Counter[int] = field(default_factory=Counter)
@@ -74,7 +80,7 @@ class PlacementStatistics:
         span = max((report.wall_seconds for report in reports), default=0.0)
         busy = {report.processor: self._busy(report) for report in reports}
         arrived = {report.processor: report.input_rows for report in reports}
-        if len(self.samples) == SAMPLED_EPOCHS:
+        if len(self.samples) == self.sampling.epochs:
             oldest = self.samples.popleft()
             self.group_rows.subtract(oldest.group_rows)
             self.group_results.subtract(oldest.group_results)
@@ -100,7 +106,7 @@ class PlacementStatistics:
 
     def growth_bytes(self, placement: Sequence[int]) -> dict[int, float] | None:
         """State that comes to each processor in an epoch, by the groups it has now; None: not known yet."""
-        if len(self.samples) < GROWTH_EPOCHS:
+        if len(self.samples) < self.sampling.growth_epochs:
             return None
         growth = dict.fromkeys(placement, 0.0)
         for sample in self.samples:
@@ -136,7 +142,7 @@ class PlacementStatistics:
                 spilled_bytes=state.spilled_bytes,
                 suspended=bool(manifest.suspended >> group & 1),
                 movable=not pinned >> group & 1,
-                mature=manifest.sequence + 1 - state.born_epoch >= MATURE_EPOCHS,
+                mature=manifest.sequence + 1 - state.born_epoch >= self.sampling.mature_epochs,
             )
             for group, owner in enumerate(manifest.placement)
             for state in (manifest.groups.get(group, GroupState()),)
