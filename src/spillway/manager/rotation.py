@@ -97,7 +97,7 @@ class RotationManager:
             mine = placed_on(manifest.placement, processor)
             out: list[int] = []
             reasons = []
-            for victim in (one for one in victims if one.processor == processor):
+            for victim in (spill for spill in victims if spill.processor == processor):
                 large = self._larger_than_memory(manifest, processor, victim.groups)
                 out += [group for group in members(victim.groups) if not large >> group & 1]
                 reasons.append(victim.reason)
@@ -109,7 +109,7 @@ class RotationManager:
                 reason = "larger than memory"
                 spills.append(Spill(processor, never, _bytes(manifest, members(never)), 0, reason))
                 swaps.append(Swap(processor, 0, never, 0, 0, reason))
-            behind = self.waiting_bytes(manifest, processor) > self.backlog_limit(processor)
+            behind = self._is_behind(manifest, processor)
             due = (forced or behind or self._gap_is_over(processor)) and processor not in closing
             candidates = manifest.suspended & mine & ~never
             back: list[int] = []
@@ -134,7 +134,10 @@ class RotationManager:
     def is_behind(self, manifest: Manifest) -> bool:
         """Whether more waits somewhere than may, so that new input should wait until it is less."""
         processors = sorted(set(manifest.placement)) if manifest.suspended else ()
-        return any(self.waiting_bytes(manifest, one) > self.backlog_limit(one) for one in processors)
+        return any(self._is_behind(manifest, processor) for processor in processors)
+
+    def _is_behind(self, manifest: Manifest, processor: int) -> bool:
+        return self.waiting_bytes(manifest, processor) > self.backlog_limit(processor)
 
     def backlog_limit(self, processor: int) -> int:
         return self.budgets.of(processor).backlog_bytes if self.backlog_bytes is None else self.backlog_bytes
@@ -145,8 +148,8 @@ class RotationManager:
 
     def _gap_is_over(self, processor: int) -> bool:
         clocks = {processor} & set(self._activated) if self.turns == GROUP else self._activated
-        ended = max((self._activated[one] for one in clocks), default=float("-inf"))
-        took = max((self._took[one] for one in clocks), default=0.0)
+        ended = max((self._activated[number] for number in clocks), default=float("-inf"))
+        took = max((self._took[number] for number in clocks), default=0.0)
         return self.clock.seconds() - ended >= (took if self.gap_seconds is None else self.gap_seconds)
 
     def _turn(

@@ -49,33 +49,33 @@ def quotas(
     if buffer_bytes <= 0 or len(snapshot.processors) < 2:
         return {}
     expected = {
-        one.processor: _Expected(
-            _mean(arrived_rows.get(one.processor, ())),
-            one.pending_rows,
-            _row_bytes(snapshot, one),
-            snapshot.seconds_per_row(one.processor),
+        processor.processor: _Expected(
+            _mean(arrived_rows.get(processor.processor, ())),
+            processor.pending_rows,
+            _row_bytes(snapshot, processor),
+            snapshot.seconds_per_row(processor.processor),
         )
-        for one in snapshot.processors
+        for processor in snapshot.processors
     }
-    average = sum(one.arriving_seconds for one in expected.values()) / len(expected)
+    average = sum(work.arriving_seconds for work in expected.values()) / len(expected)
     if average <= 0:
         return {}
     found = {}
-    for processor, one in expected.items():
-        needed = (one.arriving_rows + one.pending_rows) * one.seconds_per_row
+    for processor, work in expected.items():
+        needed = (work.arriving_rows + work.pending_rows) * work.seconds_per_row
         if needed <= limits.slack * average:
             continue
-        in_time = limits.slack * average / one.seconds_per_row
-        overflowing = one.arriving_rows + one.pending_rows - buffer_bytes / one.row_bytes
+        in_time = limits.slack * average / work.seconds_per_row
+        overflowing = work.arriving_rows + work.pending_rows - buffer_bytes / work.row_bytes
         found[processor] = int(max(in_time, overflowing, limits.minimum_rows))
     return found
 
 
-def _row_bytes(snapshot: PlacementSnapshot, one: ProcessorStatistics) -> float:
+def _row_bytes(snapshot: PlacementSnapshot, processor: ProcessorStatistics) -> float:
     """What a parked row takes, or, before any is, a row of state."""
-    if one.pending_rows and one.pending_bytes:
-        return one.pending_bytes / one.pending_rows
-    groups = snapshot.groups_of(one.processor)
+    if processor.pending_rows and processor.pending_bytes:
+        return processor.pending_bytes / processor.pending_rows
+    groups = snapshot.groups_of(processor.processor)
     return max(1.0, sum(group.bytes for group in groups) / max(1, sum(group.rows for group in groups)))
 
 

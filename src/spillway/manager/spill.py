@@ -74,7 +74,7 @@ class SpillManager:
         for processor in sorted(set(manifest.placement) - relieved):
             budget = self.budgets.of(processor)
             groups = self._statistics(manifest, processor, pinned)
-            known = sum(one.bytes for one in groups)
+            known = sum(group.bytes for group in groups)
             resident = max(resident_bytes.get(processor, 0), known)
             if resident <= budget.state_bytes or not groups:
                 continue
@@ -85,11 +85,11 @@ class SpillManager:
                     '"none"; give more memory, or choose a spill strategy'
                 )
             wanted = max(int(known * self.share), resident - budget.state_bytes)
-            others = tuple(one for one in groups if not last_resort >> one.group & 1)
-            groups = others if sum(one.bytes for one in others) >= wanted else groups
+            others = tuple(group for group in groups if not last_resort >> group.group & 1)
+            groups = others if sum(group.bytes for group in others) >= wanted else groups
             snapshot = SpillSnapshot(groups, wanted, inactive_epochs=self.inactive_epochs)
             chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
-            freed = sum(one.bytes for one in groups if one.group in chosen)
+            freed = sum(group.bytes for group in groups if group.group in chosen)
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))
         return spills
 

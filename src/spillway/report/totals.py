@@ -37,8 +37,8 @@ class Totals:
 def totals(epochs: Sequence[Epoch], time: RunningTime) -> Totals:
     peak: dict[int, int] = {}
     for epoch in epochs:
-        for one in epoch.processors:
-            peak[one.processor] = max(peak.get(one.processor, 0), one.resident_bytes)
+        for part in epoch.processors:
+            peak[part.processor] = max(peak.get(part.processor, 0), part.resident_bytes)
     spills = [spill for epoch in epochs for spill in epoch.spills]
     return Totals(
         epochs=len(epochs),

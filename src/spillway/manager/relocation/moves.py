@@ -63,12 +63,12 @@ def next_loads(moves: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load,
     """What the receivers load in the next epoch, each at most `limit_bytes`; older moves first."""
     spent: dict[int, int] = {}
     loads = []
-    for one in moves:
-        receiver = one.move.receiver
-        size = min(one.left_bytes, limit_bytes - spent.get(receiver, 0))
+    for moving in moves:
+        receiver = moving.move.receiver
+        size = min(moving.left_bytes, limit_bytes - spent.get(receiver, 0))
         if size > 0:
             spent[receiver] = spent.get(receiver, 0) + size
-            loads.append(Load(one.number, one.move.sender, receiver, size))
+            loads.append(Load(moving.number, moving.move.sender, receiver, size))
     return tuple(loads)
 
 
@@ -77,35 +77,35 @@ def advanced(moves: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[Mo
     by_number = {load.number: load.bytes for load in loads}
     return tuple(
         replace(
-            one,
-            loaded_bytes=one.loaded_bytes + by_number.get(one.number, 0),
-            waited_epochs=one.waited_epochs + (one.left_bytes == 0),
+            moving,
+            loaded_bytes=moving.loaded_bytes + by_number.get(moving.number, 0),
+            waited_epochs=moving.waited_epochs + (moving.left_bytes == 0),
         )
-        for one in moves
+        for moving in moves
     )
 
 
 def placed(placement: Sequence[int], moves: Iterable[MoveInProgress]) -> tuple[int, ...]:
     """The placement after these moves."""
-    owners = {group: one.move.receiver for one in moves for group in members(one.groups)}
+    owners = {group: moving.move.receiver for moving in moves for group in members(moving.groups)}
     return tuple(owners.get(group, owner) for group, owner in enumerate(placement))
 
 
 def moving_groups(moves: Iterable[MoveInProgress]) -> GroupSet:
-    return group_set(group for one in moves for group in members(one.groups))
+    return group_set(group for moving in moves for group in members(moving.groups))
 
 
-def incoming_runs(runs: Iterable[Run], one: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
+def incoming_runs(runs: Iterable[Run], moving: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
     """The runs that the receiver has after so many bytes, oldest first, with the groups that move.
 
     The share of a run that belongs to the groups is estimated from their number, so an epoch may load a run
     more or less than its bytes say; after all bytes it has all runs from before the move.
     """
-    total = sum(size for _, size in one.sizes)
+    total = sum(size for _, size in moving.sizes)
     slices = [
-        (replace(run, live=run.live & one.groups), run.bytes * (run.live & one.groups).bit_count())
+        (replace(run, live=run.live & moving.groups), run.bytes * (run.live & moving.groups).bit_count())
         for run in in_order(runs)
-        if run.live & one.groups and run.last_epoch < one.begun_epoch
+        if run.live & moving.groups and run.last_epoch < moving.begun_epoch
     ]
     whole = sum(weight for _, weight in slices)
     taken, reached = [], 0

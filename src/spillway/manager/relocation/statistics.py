@@ -177,8 +177,8 @@ class PlacementStatistics:
             pending_rows=sum(entry.rows_left for entry in queue),
             pending_bytes=sum(entry.bytes_left for entry in queue),
             adapted_seconds=relocation.adapted_seconds.get(processor, NEVER),
-            incoming_bytes=sum(one.left_bytes for one in moves if one.move.receiver == processor),
-            outgoing_bytes=sum(one.move.bytes for one in moves if one.move.sender == processor),
+            incoming_bytes=sum(moving.left_bytes for moving in moves if moving.move.receiver == processor),
+            outgoing_bytes=sum(moving.move.bytes for moving in moves if moving.move.sender == processor),
         )
 
     def _resident(self, processor: int, manifest: Manifest) -> int:
@@ -203,5 +203,5 @@ def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
     ]
     if not own or len(ranges) < len(own) or not times:
         return Progress(taken)
-    passed = max(one.latest for one in times) - min(one.earliest for one in times)
+    passed = max(span.latest for span in times) - min(span.earliest for span in times)
     return Progress(taken, passed / 1e6, max(ranges) / 1e6)

@@ -120,33 +120,33 @@ class PlacementSnapshot:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        known = {one.processor for one in self.processors}
+        known = {processor.processor for processor in self.processors}
         if len(known) != len(self.processors):
             raise StateError(f"snapshot of epoch {self.epoch} has a processor twice")
-        if len({one.state_limit_bytes is None for one in self.processors}) > 1:
+        if len({processor.state_limit_bytes is None for processor in self.processors}) > 1:
             raise StateError(f"snapshot of epoch {self.epoch} has processors with and without a budget")
-        lost = sorted({one.processor for one in self.groups} - known)
+        lost = sorted({group.processor for group in self.groups} - known)
         if lost:
             raise StateError(f"snapshot of epoch {self.epoch} has groups on unknown processors {lost}")
-        if len({one.group for one in self.groups}) != len(self.groups):
+        if len({group.group for group in self.groups}) != len(self.groups):
             raise StateError(f"snapshot of epoch {self.epoch} has a group in two places")
 
     def processor(self, number: int) -> ProcessorStatistics:
-        return next(one for one in self.processors if one.processor == number)
+        return next(processor for processor in self.processors if processor.processor == number)
 
     def groups_of(self, processor: int) -> tuple[PlacedGroup, ...]:
-        return tuple(one for one in self.groups if one.processor == processor)
+        return tuple(group for group in self.groups if group.processor == processor)
 
     def seconds_per_row(self, processor: int) -> float:
         """The measured speed of a processor; one that had no rows is taken to be as fast as the average."""
-        rows = sum(one.sampled_rows for one in self.groups if one.processor == processor)
+        rows = sum(group.sampled_rows for group in self.groups if group.processor == processor)
         busy = self.processor(processor).busy_seconds
         if rows and busy:
             return busy / rows
-        everything = sum(one.sampled_rows for one in self.groups)
-        return sum(one.busy_seconds for one in self.processors) / max(1, everything)
+        everything = sum(group.sampled_rows for group in self.groups)
+        return sum(processor.busy_seconds for processor in self.processors) / max(1, everything)
 
     @property
     def adapted_seconds(self) -> float:
         """When the last adaptation of any processor ended."""
-        return max((one.adapted_seconds for one in self.processors), default=NEVER)
+        return max((processor.adapted_seconds for processor in self.processors), default=NEVER)
