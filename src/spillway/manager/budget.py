@@ -1,9 +1,9 @@
 """How a processor's memory budget is divided, and the limits of an epoch that follow from it.
 
-Most of the budget is for state. The rest is for what an epoch needs besides: first a merge (its output, once
-as a copy and once as an image), later a round (the batch that arrives, its rows sorted, their matches, a
-chunk of results and the buffers that write it) or the parking of rows. These do not overlap in time, so the
-working share has to hold the largest of them. The shares were found by measuring every allocation.
+Most of the budget is for state. The rest, the working memory, is for what an epoch does: first a merge (its
+output, once as a copy and once as an image), later a round (the batch that arrives, its rows sorted, their
+matches, a chunk of results and the buffers that write it) or the parking of rows. These do not overlap in
+time, so the working memory has to hold the largest. The shares were found by measuring every allocation.
 """
 
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from spillway.state.rows import CompactionLimits
 MINIMUM_BYTES = 4 << 20
 """Below this, fixed costs (pages of partly used images, one Arrow batch) are larger than the state."""
 STATE_SHARE = 0.75
-"""How much of a budget is for state, unless the job says otherwise."""
+"""The default share of a budget that is for state."""
 WORKING_BYTES = 1 << 20
-"""Less than this does not hold what an epoch needs besides state."""
+"""The least working memory that an epoch can do with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Budget:
         )
 
     def cleanup_bytes(self, image_bytes: int) -> int:
-        """Groups of this size together are cleaned up at a time, beside images of that size."""
+        """How much is cleaned up at a time, beside images of this size."""
         return max(self.working_bytes, self.memory_bytes - image_bytes) // 4
 
     def compaction(self, limits: CompactionLimits) -> CompactionLimits:

@@ -1,8 +1,8 @@
 """Makes the orders of clean-up epochs: which groups together, from where on, with which slices.
 
-Batches whose clean-up has begun come first: until one is through, the state of its groups must not change.
-Then the most rewarding groups: those that gave the most results per byte so far. Clean-up reads durable runs
-only, so any processor can do any batch.
+Batches whose clean-up has begun come first: until a batch is done, the state of its groups must not change.
+Then come the most rewarding groups: those that gave the most results per byte so far. Clean-up reads only
+durable runs, so any processor can do any batch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,10 +73,10 @@ def next_batches(
 
 
 def _next_groups(graph: Graph, wanted: GroupSet, begun: GroupSet, awaiting: GroupSet) -> GroupSet:
-    """Of the groups that miss results, those to begin with now.
+    """The groups to start with now, out of those that miss results.
 
-    In a tree from below: a join whose groups are cleaned up must get no rows meanwhile, and one that will
-    get rows anyway is better left until it has them.
+    A tree is cleaned up from below: a join must get no rows while its groups are cleaned up, and a join that
+    will get rows anyway should wait until it has them.
     """
     wanted &= ~begun
     if begun:

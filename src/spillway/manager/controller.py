@@ -1,8 +1,8 @@
 """Decides what changes between two epochs: spills, turns, moves, quotas, the number of processors.
 
-It asks each manager for its part and sees that the parts fit together: groups that change their processor
-are spilled by the new one; a processor that moves relieve does not spill; while the number of processors
-changes, no policy moves anything. Statistics in, a change out: the clock is passed in, nothing is executed.
+It asks each manager for its part and makes the parts fit together: a group that changes its processor is
+spilled by the new one, and a processor that moves relieve does not spill. Statistics go in, a change comes
+out; clock and budgets are given, and nothing is executed.
 """
 
 from collections.abc import Sequence
@@ -78,9 +78,9 @@ class Controller:
         return self.statistics.resident_bytes
 
     def room_bytes(self, manifest: Manifest) -> dict[int, int]:
-        """How much state may come back to each processor that had to leave it.
+        """How much spilled state may come back to each processor.
 
-        Up to a share of its memory in any case, and beyond that if it can stay for some epochs.
+        State may always fill a share of the memory for it, and more if it can then stay for some epochs.
         """
         budgets = self._budgets
         if budgets is None:
@@ -96,11 +96,11 @@ class Controller:
         return room
 
     def is_behind(self, manifest: Manifest) -> bool:
-        """Whether so much waits for suspended groups that new input should wait."""
+        """Whether too much input waits for suspended groups, so that new input should wait."""
         return self.rotation is not None and self.rotation.is_behind(manifest)
 
     def started(self, epoch: int) -> None:
-        """The first epoch after a start is this: its statistics are empty, its images are being read back."""
+        """Take in that this is the first epoch after a start."""
         self.relocation.started_epoch = epoch
 
     def decide(self, manifest: Manifest, *, forced: bool) -> Change:
@@ -181,7 +181,7 @@ class Controller:
     def _evictions(
         self, relocation: Relocation, pushed: Sequence[Spill], *, forced: bool
     ) -> tuple[list[Swap], list[Spill]]:
-        """What leaves memory, and what comes back; `pushed` is what has to leave although there is room.
+        """What leaves memory and what comes back; `pushed` leaves although there is room.
 
         Under rotation, and where an operator needs its groups whole, a group is suspended, not spilled.
         """

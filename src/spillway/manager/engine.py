@@ -89,12 +89,12 @@ class Engine:
 
     @property
     def has_pending(self) -> bool:
-        """Whether rows wait that the next epoch can probe."""
+        """Whether there are pending rows that the next epoch can probe."""
         return self.manifest.waiting_groups & ~self.manifest.suspended != 0
 
     @property
     def has_backlog(self) -> bool:
-        """Whether more waits than the skew buffer, or rotation, may hold: the next batch has to wait then."""
+        """Whether more waits than the skew buffer or rotation may hold: then the next batch has to wait."""
         if self.controller.is_behind(self.manifest):
             return True
         if not self.config.buffer_bytes:
@@ -120,11 +120,10 @@ class Engine:
     ) -> dict[str, Any]:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
 
-        `malformed_rows` is how many records of the batch did not fit their source's schema, for the journal.
-
+        `malformed_rows` counts records of the batch that did not fit their source's schema, for the journal.
         `from_cleanup`: the pending rows are missing results of lower joins, so their results are too.
-        At the end of the input the next turn of suspended groups comes as soon as nothing else is pending,
-        and no row waits for the watermark any more.
+        With `ending` the input has ended: the next turn of suspended groups comes as soon as nothing else is
+        pending, and rows stop waiting for the watermark.
         """
         if batch_id is not None and batch_id != self.manifest.batch_id + 1:
             raise CheckpointError(
@@ -149,7 +148,7 @@ class Engine:
 
     @property
     def has_cursor(self) -> bool:
-        """Whether the clean-up of a group is half done; then no input may be taken before it is through."""
+        """Whether the clean-up of a group is half done; it must be finished before any input is taken."""
         return bool(self.manifest.cursors)
 
     @property

@@ -38,7 +38,7 @@ def unneeded_slices(
 ) -> tuple[tuple[str, GroupSet], ...]:
     """Slices on disk that nothing needs after an epoch: of whole groups that are not among the `changed`.
 
-    Nor may rows wait for them: those came in when the watermark was lower.
+    No rows may wait for them either: those came in when the watermark was lower.
     """
     if not expiry.windows or manifest.unfinished_groups:
         return ()

@@ -1,15 +1,16 @@
 """Rotation: groups that do not fit into memory take turns in it, each with the input that waited for it.
 
-A suspended group has its state on disk, in one generation, and its input parked. So it misses nothing: when
-its turn comes, its state is read back and the parked input is probed. That costs a swap and lets results
-wait, but never leaves work for a clean-up, which unbounded input has no end to put it at.
+A suspended group has its state on disk, in one generation, and its input parked. It misses no result: when
+its turn comes, its state is read back and the parked input is probed. That costs a swap and delays results,
+but leaves nothing for a clean-up, for which unbounded input has no end.
 
 A turn takes place every `gap` seconds, on all processors together or on each by its own clock
-(`policy/turns`); unless told, as often as the last swap took long, so that about half of the time goes to it.
+(`policy/turns`). Without a given gap, the gap is as long as the last swap took, so that swaps take about half
+of the time.
 
 What waits is bounded: while more than `backlog_bytes` of input wait on a processor, every epoch begins with a
-turn there, of as many groups as fit, those first for which most waits, and whoever brings input holds it back
-(`is_behind`).
+turn there. As many groups come back as fit, those with the most waiting input first, and whoever brings input
+holds it back (`is_behind`).
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -37,14 +38,15 @@ class Swap:
 
 
 def suspension(spill: Spill) -> Swap:
-    """What would be spilled is suspended instead."""
+    """Suspend what would be spilled."""
     return Swap(spill.processor, spill.groups, 0, spill.bytes, 0, spill.reason)
 
 
 def rotation_ended(manifest: Manifest, *, limited: bool) -> tuple[list[Swap], list[Spill]]:
-    """What becomes of groups that an earlier run suspended, when no turn will ever come for them.
+    """What becomes of groups that an earlier run with rotation left suspended.
 
-    Their rows are on disk already: under a limit that is a generation that ended, else they are read back.
+    Their rows are on disk already. With a memory limit that is a generation that ended; without, they are
+    read back.
     """
     spills, swaps = [], []
     for processor in sorted(set(manifest.placement)):
@@ -86,11 +88,11 @@ class RotationManager:
         forced: bool,
         closing: Container[int] = (),
     ) -> tuple[list[Swap], list[Spill]]:
-        """The swaps that the next epoch begins with, and what has to be spilled all the same.
+        """The swaps that the next epoch begins with, and what has to be spilled nevertheless.
 
-        Only a group that is larger than the memory for state is spilled: it cannot be in memory as a whole.
-        Where the operator needs its groups whole, not even that one is.
-        No group's turn comes on processors that are `closing`: their groups are about to leave.
+        Only a group that is larger than the memory for state is spilled: it does not fit as a whole. Where
+        the operator needs its groups whole, that group is not spilled either.
+        Processors that are `closing` have no turns: their groups are about to leave.
         """
         swaps, spills = [], []
         for processor in sorted(set(manifest.placement)):
@@ -123,7 +125,7 @@ class RotationManager:
         return swaps, spills
 
     def observe(self, epoch: int, swaps: Iterable[Swap], seconds: Mapping[int, float]) -> None:
-        """Take in that an epoch began with these swaps, and what they took on each processor."""
+        """Take in that an epoch began with these swaps, and how long they took on each processor."""
         for swap in swaps:
             for group in members(swap.resumed):
                 self._resumed_at[group] = epoch
@@ -132,7 +134,7 @@ class RotationManager:
                 self._activated[swap.processor] = self.clock.seconds()
 
     def is_behind(self, manifest: Manifest) -> bool:
-        """Whether more waits somewhere than may, so that new input should wait until it is less."""
+        """Whether too much waits on some processor, so that new input should wait."""
         processors = sorted(set(manifest.placement)) if manifest.suspended else ()
         return any(self._is_behind(manifest, processor) for processor in processors)
 
@@ -143,7 +145,7 @@ class RotationManager:
         return self.budgets.of(processor).backlog_bytes if self.backlog_bytes is None else self.backlog_bytes
 
     def waiting_bytes(self, manifest: Manifest, processor: int) -> int:
-        """What waits for suspended groups of the processor and could be probed."""
+        """Input that waits for suspended groups of the processor and could be probed."""
         return sum(size for _, size in suspended_input(manifest, processor).values())
 
     def _gap_is_over(self, processor: int) -> bool:
@@ -155,7 +157,7 @@ class RotationManager:
     def _turn(
         self, manifest: Manifest, processor: int, back: Sequence[int], *, behind: bool
     ) -> Iterable[str]:
-        """What the journal says of groups that come back."""
+        """Why groups come back, for the journal."""
         limit = self.budgets.of(processor).state_bytes
         if any(manifest.groups[group].bytes > limit for group in back):
             yield "turn of a group larger than memory"
@@ -193,7 +195,7 @@ class RotationManager:
         room = state_bytes * self.fill_share - resident + scale * _bytes(manifest, out)
 
         def urgency(group: int) -> tuple[float, int, int]:
-            """The groups first that waited longest; while too much waits, those for which much waits too."""
+            """Groups that waited longest come first; while too much waits, the amount counts as well."""
             age = manifest.sequence + 1 - groups[group].active_epoch
             return (-input_[group][1] * age if behind else 0.0, groups[group].active_epoch, group)
 
@@ -208,7 +210,7 @@ class RotationManager:
             while room < needed and leave:
                 room += scale * groups[leave[0]].bytes
                 out.append(leave.pop(0))
-            if room < needed and (back or stay):  # alone in memory, a group may come whatever its size
+            if room < needed and (back or stay):  # alone in memory, a group of any size may come
                 break
             back.append(group)
             taken += size

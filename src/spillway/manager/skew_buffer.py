@@ -1,9 +1,9 @@
 """The transient skew buffer (Flux, section 4): how many rows each processor takes in during the next epoch.
 
-Processors wait for each other at the end of an epoch. One that needs longer than the others for its share
-parks what is beyond its quota, and catches up when it has less to do; only what lasts is left to relocation.
-The quota follows from measured rates and becomes part of the orders, so an epoch that is run again parks the
-same rows. What is parked is bounded: a full buffer lets out at least as much as comes in.
+Processors wait for each other at the end of an epoch. A processor that is slower than the others parks the
+rows beyond its quota and catches up when it has less to do; relocation handles skew that lasts. The quota
+follows from measured rates and is part of the orders, so a repeated epoch parks the same rows. What is parked
+is bounded: a full buffer lets out at least as much as comes in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class SkewLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What is expected of a processor in the next epoch."""
+    """The work that a processor is expected to have in the next epoch."""
 
     arriving_rows: float
     pending_rows: int
@@ -42,7 +42,7 @@ def quotas(
     buffer_bytes: int,
     limits: SkewLimits,
 ) -> dict[int, int]:
-    """Rows that slow processors take in; those that are not named take in all that there is.
+    """How many rows each slow processor takes in; processors without a quota take in everything.
 
     `arrived_rows` are the rows that arrived at each processor in the last epochs with input.
     """
@@ -72,7 +72,7 @@ def quotas(
 
 
 def _row_bytes(snapshot: PlacementSnapshot, processor: ProcessorStatistics) -> float:
-    """What a parked row takes, or, before any is, a row of state."""
+    """The size of a parked row, or of a row of state while nothing is parked."""
     if processor.pending_rows and processor.pending_bytes:
         return processor.pending_bytes / processor.pending_rows
     groups = snapshot.groups_of(processor.processor)

@@ -1,8 +1,8 @@
 """Decides, between two epochs, which groups leave memory: when, how much, and by policy which.
 
-A processor whose state has grown beyond its share of the budget spills a share of it. To spill is to end
-the generations of the chosen groups: the next manifest record says so, and the processor frees their memory.
-Nothing is written; the rows are durable since the epoch that probed them.
+A processor whose state has grown beyond its part of the budget spills a share of it. A spill ends the
+generations of the chosen groups: the next manifest record says so, and the processor frees their memory.
+Nothing is written, because the rows are durable since the epoch that probed them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from spillway.policy.spill import INACTIVE_EPOCHS, NO_SPILL, SPILL_POLICIES, Gro
 from spillway.state.log import Manifest
 
 HISTORY_WEIGHT = 0.7
-"""What the results of an epoch count for in the next, for `recent-history`; unless the job says otherwise."""
+"""By default, what the results of an epoch count for in the next, for `recent-history`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class SpillManager:
     def observe(self, group_results: Mapping[int, int], begun: GroupSet = 0, ended: GroupSet = 0) -> None:
         """Take in the results per group of an epoch.
 
-        A history is of one generation: of groups whose generation began with this epoch it has this epoch
-        only, of those whose generation ended with it nothing.
+        A history covers one generation: it starts again for groups whose generation has `begun` with this
+        epoch, and is dropped for groups whose generation `ended` with it.
         """
         for group in set(self._recent) | set(group_results):
             before = 0.0 if begun >> group & 1 else self._recent.get(group, 0.0) * self.history_weight

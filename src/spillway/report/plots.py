@@ -24,7 +24,7 @@ class Plot:
 
 
 def plots(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Plot, ...]:
-    """Those that the journal has something to say for, in the order of the page."""
+    """The plots that the journal has data for, in the order of the page."""
     made = [
         Plot(
             "throughput",

@@ -19,7 +19,7 @@ class RunningTime:
     """When each epoch began."""
     ends: tuple[float, ...]
     restarts: tuple[float, ...]
-    """When a new driver went on."""
+    """When a new driver took over."""
 
 
 def running_time(epochs: Sequence[Epoch]) -> RunningTime:
@@ -63,7 +63,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class GroupProductivity:
-    """What one group gave at run time, and took, over all its generations."""
+    """Results that a group gave at run time, and the state it took, over all its generations."""
 
     group: int
     results: int
@@ -123,7 +123,7 @@ def results(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, Line]:
 
 
 def lateness(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, ...]:
-    """Late and expired rows so far; nothing when there never were any."""
+    """Late and expired rows so far; empty if there were none."""
     lines = (
         _growing("late rows", [epoch.late_rows for epoch in epochs], time),
         _growing("expired rows", [epoch.expired_rows for epoch in epochs], time),
@@ -142,7 +142,7 @@ def phases(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, ...]:
 
 
 def productivity(epochs: Sequence[Epoch]) -> tuple[GroupProductivity, ...]:
-    """By group; nothing when the journal does not know the groups' bytes."""
+    """By group; empty if the journal lacks the bytes of groups."""
     sizes: Counter[int] = Counter()
     produced: Counter[int] = Counter()
     spills: Counter[int] = Counter()

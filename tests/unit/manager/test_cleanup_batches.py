@@ -84,7 +84,7 @@ def test_groups_that_fit_return_to_their_own_processor() -> None:
 def test_batches_are_dealt_in_turn() -> None:
     batches = [CleanupBatch(Cursor(1 << group, False, 1), (), 1) for group in range(5)]
     dealt = shared_out(batches, 2)
-    assert [groups_of(list(one)) for one in dealt] == [[0b1, 0b100, 0b10000], [0b10, 0b1000]]
+    assert [groups_of(list(mine)) for mine in dealt] == [[0b1, 0b100, 0b10000], [0b10, 0b1000]]
     assert shared_out(batches[:1], 3) == [(batches[0],), (), ()]
 
 
@@ -99,7 +99,7 @@ def test_slices_come_with_their_generation_in_order() -> None:
     cursor = Cursor(0b0111, True, 1, row=4)
     held = replace(
         manifest(state(1, ended=(1, 5)), state(1, ended=(3,)), state(1, ended=(1,)), state(1, ended=())),
-        runs={one.name: one for one in (second, first, third, other)},
+        runs={run.name: run for run in (second, first, third, other)},
         cursors=(cursor,),
     )
     (batch,) = resumed_batches(held)

@@ -44,7 +44,7 @@ def test_time_that_an_external_process_takes_counts_as_load() -> None:
         for _ in range(3):
             statistics.observe([report(0, 1.0, 0.5), report(1, 2.0, 0.5)], 4.0)
         made = statistics.snapshot(Manifest(3, 0, (0, 1)), {0: None, 1: None}, flux(), 10.0)
-        assert [one.utilisation for one in made.processors] == wanted
+        assert [processor.utilisation for processor in made.processors] == wanted
         assert made.collected_seconds == 12.0, "the time of the driver counts for rounds, not as idle"
 
 

@@ -80,7 +80,7 @@ class Cluster:
         self.rounds += bool(decision.round_over or (step.completed and not self.manager.moves))
         if decision.round_over or step.completed:
             self.collected = 0.0
-        self.completed += [(self.now, group) for one in step.completed for group in members(one.groups)]
+        self.completed += [(self.now, group) for moving in step.completed for group in members(moving.groups)]
 
 
 def five(policy: str, **chosen: float) -> Cluster:
@@ -146,16 +146,18 @@ def test_whatever_is_asked_for_a_group_moves_once_at_a_time_and_no_budget_breaks
         loading = {processor: _loaded(manager, processor) for processor in range(4)}
         processors = tuple(
             replace(
-                one,
+                processor,
                 state_limit_bytes=15 * MB,
-                resident_bytes=one.resident_bytes + loading[one.processor],
+                resident_bytes=processor.resident_bytes + loading[processor.processor],
                 incoming_bytes=sum(
-                    move.left_bytes for move in manager.moves if move.move.receiver == one.processor
+                    move.left_bytes for move in manager.moves if move.move.receiver == processor.processor
                 ),
             )
-            for one in before.processors
+            for processor in before.processors
         )
-        groups = tuple(replace(one, movable=one.movable and one.group not in pinned) for one in before.groups)
+        groups = tuple(
+            replace(group, movable=group.movable and group.group not in pinned) for group in before.groups
+        )
         snapshot = replace(before, processors=processors, groups=groups)
         moves = tuple(
             Move(group_set(chosen), sender, receiver, 0, "test", makes_room)
@@ -163,20 +165,20 @@ def test_whatever_is_asked_for_a_group_moves_once_at_a_time_and_no_budget_breaks
         )
         decision = manager.request(Suggestions(moves), snapshot)
         assert len(decision.begun) + len(decision.refused) == len(moves)
-        moving = [group for one in manager.moves for group in members(one.groups)]
+        moving = [group for moving in manager.moves for group in members(moving.groups)]
         assert len(set(moving)) == len(moving)
         step = manager.plan(snapshot, group_set(pinned))
         for processor in range(4):
             loads = [load.bytes for load in step.loads if load.receiver == processor]
             assert sum(loads) <= load_mb * MB
             assert not loads or sum(loads) <= 15 * MB - snapshot.processor(processor).resident_bytes
-        for one in step.completed:
-            assert not one.groups & group_set(pinned)
-            assert all(cluster.placement[group] == one.move.sender for group in members(one.groups))
+        for moving in step.completed:
+            assert not moving.groups & group_set(pinned)
+            assert all(cluster.placement[group] == moving.move.sender for group in members(moving.groups))
         cluster.placement = placed(cluster.placement, step.completed)
         manager.observe(step, cluster.now)
         assert all(cluster.placement.count(processor) <= 5 for processor in range(4))
 
 
 def _loaded(manager: RelocationManager, receiver: int) -> int:
-    return sum(one.loaded_bytes for one in manager.moves if one.move.receiver == receiver)
+    return sum(moving.loaded_bytes for moving in manager.moves if moving.move.receiver == receiver)

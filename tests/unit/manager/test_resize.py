@@ -65,14 +65,14 @@ def test_new_processors_are_filled_and_what_was_missing_does_not_wait_for_the_en
             entry = engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
         if engine.has_room and not engine.has_cursor:
             entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.RETURNING)
-        sizes = [one["resident_bytes"] for one in entry["processors"]]
+        sizes = [part["resident_bytes"] for part in entry["processors"]]
         assert max(sizes) <= BUDGET.memory_bytes
     counts = [engine.manifest.placement.count(processor) for processor in range(6)]
     assert max(counts) - min(counts) <= 2, counts
     assert min(sizes) > 0.5 * max(sizes), sizes
     assert not engine.has_cleanup, "six processors have room for what two had to spill"
     rows = [
-        [{"id": int(one), "k": int(keys[one])} for one in np.flatnonzero(tags == number)]
+        [{"id": int(row), "k": int(keys[row])} for row in np.flatnonzero(tags == number)]
         for number in range(2)
     ]
     wanted = Counter(tuple(row["id"] for row in found) for found in join(rows, lambda _, row: row["k"]))

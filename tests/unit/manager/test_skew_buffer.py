@@ -59,7 +59,7 @@ def test_what_is_parked_is_bounded_whatever_the_speeds(
 ) -> None:
     pending = [0] * len(seconds)
     for _ in range(epochs):
-        made = snapshot([one * arriving / 10_000 for one in seconds], [arriving] * len(seconds), pending)
+        made = snapshot([each * arriving / 10_000 for each in seconds], [arriving] * len(seconds), pending)
         limits = quotas(made, {number: [arriving] for number in range(len(seconds))}, BUFFER_BYTES, LIMITS)
         pending = [
             max(0, parked + arriving - limits.get(number, parked + arriving))

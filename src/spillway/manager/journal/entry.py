@@ -24,7 +24,7 @@ def epoch_entry(
     config: EngineConfig,
     budgets: Budgets | None,
 ) -> dict[str, Any]:
-    """What the journal says of an epoch, save its times; `placement` if groups have moved."""
+    """The journal entry of an epoch without its times; it has a `placement` if groups have moved."""
     first = budget_of(budgets, 0)
     waiting = [
         _waiting_entry(manifest, processor, config, budget_of(budgets, processor))
@@ -88,7 +88,7 @@ def _budget_entry(budget: Budget | None) -> dict[str, Any]:
 def _waiting_entry(
     manifest: Manifest, processor: int, config: EngineConfig, budget: Budget | None
 ) -> dict[str, Any]:
-    """What waits for suspended groups of a processor, and how much may."""
+    """How much input waits for suspended groups of a processor, and how much may wait."""
     waits = suspended_input(manifest, processor).values()
     limit = config.rotation_backlog_bytes
     return {

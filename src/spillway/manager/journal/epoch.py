@@ -1,4 +1,4 @@
-"""An epoch as the journal tells it: the part of an entry that a report needs, checked and typed."""
+"""An epoch read from the journal: the part of an entry that a report needs, checked and typed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class Epoch:
     spills: tuple[SpillEvent, ...]
     swaps: tuple[SwapEvent, ...] = ()
     relocations: int = 0
-    """Moves that were through with this epoch."""
+    """Moves that were completed with this epoch."""
     placement: tuple[int, ...] | None = None
     """The processor of each group, if it changed with this epoch."""
     lineage_one_in: int = 1
@@ -84,7 +84,7 @@ def read_epochs(path: Path) -> tuple[Epoch, ...]:
             epochs.append(_epoch(entry))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise StateError(f"journal {path} is damaged: line {number} is no epoch: {what}") from None
+            raise StateError(f"journal {path} is damaged: line {number} is not an epoch: {what}") from None
     return tuple(epochs)
 
 

@@ -75,7 +75,7 @@ class Relocation(Step):
     """How many there are in the next epoch."""
     decision: Decision = field(default_factory=Decision)
     incoming: Mapping[int, tuple[Run, ...]] = field(default_factory=dict)
-    """What receivers have of moving groups after the epoch, besides their own: runs, `live` reduced."""
+    """What receivers have of moving groups after the epoch: runs, `live` reduced to those groups."""
     given_up: Mapping[int, GroupSet] = field(default_factory=dict)
     """What receivers have loaded of groups that stay where they are."""
     senders: frozenset[int] = frozenset()
@@ -83,7 +83,7 @@ class Relocation(Step):
     resident_bytes: Mapping[int, int] = field(default_factory=dict)
     """The memory of each processor once the senders of completed moves have freed it.
 
-    A receiver that has to make room counts what is to come as if it were there.
+    A receiver that has to make room already counts what is still to come.
     """
 
     def released(self, processor: int) -> GroupSet:

@@ -1,9 +1,9 @@
-"""Moves under way, as values: make before break.
+"""Moves in progress, as values: make before break.
 
-The sender goes on with its groups while the receiver loads them from the durable runs, at most so many bytes
-per epoch, run by run, so that each is read once. When all is loaded, the placement changes. What the groups
-have grown by meanwhile the receiver reads with the change, as it reads any new run.
-The list of moves lives in the driver only: after a restart nothing is under way, and nothing is lost.
+The sender keeps its groups while the receiver loads them from the durable runs: a limited number of bytes per
+epoch, run by run, so that each is read once. When all is loaded, the placement changes, and the receiver
+reads the runs that were added since, as it reads any new run.
+The list of moves lives in the driver only: after a restart nothing is in progress, and nothing is lost.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +96,7 @@ def moving_groups(moves: Iterable[MoveInProgress]) -> GroupSet:
 
 
 def incoming_runs(runs: Iterable[Run], moving: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
-    """The runs that the receiver has after so many bytes, oldest first, with the groups that move.
+    """The runs that the receiver has after loading this many bytes, oldest first, with the moving groups.
 
     The share of a run that belongs to the groups is estimated from their number, so an epoch may load a run
     more or less than its bytes say; after all bytes it has all runs from before the move.

@@ -83,7 +83,7 @@ class RelocationManager:
     """What users asked for since the last epoch."""
     _ended: dict[Kind, float] = field(default_factory=dict)
     _moving_since: float | None = None
-    """When the first of the moves in progress began, also of those that have ended meanwhile."""
+    """When the first move began since none was in progress."""
     _numbers: int = 0
 
     @property

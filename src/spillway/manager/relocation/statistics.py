@@ -1,9 +1,9 @@
-"""Collects what processors report, and makes of it and of the manifest the snapshot that policies see.
+"""Collects what processors report, and makes the snapshot that policies see.
 
 A sample is one epoch. Sampling restarts when a round is over or groups have moved. How long a round has
 collected is counted apart from the samples that are kept, so every round ends.
 
-Steps are taken to start together, and only their lengths are compared: clocks of hosts need not agree.
+Steps are assumed to start together, and only their lengths are compared: clocks of hosts need not agree.
 Known limit: with more processors than cores, steps take turns, and a step that had to share its core looks
 busy; then processor time is the better signal.
 """
@@ -43,7 +43,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class EpochSample:
-    """What counts of one epoch, over all processors."""
+    """What one epoch says about load and growth, over all processors."""
 
     span_seconds: float
     """How long the slowest step took."""
@@ -93,7 +93,7 @@ class PlacementStatistics:
         self.resident_bytes = {report.processor: report.resident_bytes for report in reports}
 
     def _busy(self, report: Report) -> float:
-        """What was not idle: the span of the epoch less the wait for the slowest step."""
+        """Time that was not idle: the span of the epoch less the wait for the slowest step."""
         return report.busy_seconds if self.signal == PROCESSOR else report.wall_seconds
 
     def arrived_rows(self) -> dict[int, list[int]]:
@@ -105,7 +105,7 @@ class PlacementStatistics:
         return arrived
 
     def growth_bytes(self, placement: Sequence[int]) -> dict[int, float] | None:
-        """State that comes to each processor in an epoch, by the groups it has now; None: not known yet."""
+        """How much state each processor gains per epoch, by the groups it has now; None: not known yet."""
         if len(self.samples) < self.sampling.growth_epochs:
             return None
         growth = dict.fromkeys(placement, 0.0)
@@ -128,7 +128,7 @@ class PlacementStatistics:
         now_seconds: float,
         windows: Sequence[Window] = (),
     ) -> PlacementSnapshot:
-        """`budgets` has every processor there is, also one that has no group yet."""
+        """`budgets` has every processor, including those without a group."""
         pinned = pinned_groups(manifest) | relocation.moving
         groups = tuple(
             PlacedGroup(
@@ -182,7 +182,7 @@ class PlacementStatistics:
         )
 
     def _resident(self, processor: int, manifest: Manifest) -> int:
-        """What the processor reported, and at least what the manifest says it has to have."""
+        """What the processor reported, but at least what it must have by the manifest."""
         known = sum(
             state.bytes
             for group, state in manifest.groups.items()
@@ -192,7 +192,7 @@ class PlacementStatistics:
 
 
 def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
-    """How far the input is: by rows, and by event time where all inputs have windows."""
+    """How much of the input was read: by rows, and by event time where all inputs have windows."""
     taken = manifest.counters.input_rows
     own = [window for window in windows if not window.derived]
     ranges = [window.range_us + window.lateness_us for window in own if window.range_us is not None]

@@ -2,7 +2,7 @@
 
 Memory is balanced pairwise. Processors spill by themselves when they are beyond their memory for state, but
 the two do not happen at once: a processor that moves state away, and is within its memory after that, does
-not spill meanwhile. A processor that is beyond its memory sends state to one that has room even if the two
+not spill until then. A processor that is beyond its memory sends state to one that has room even if the two
 are nearly level. Groups that have nothing on disk move first; so clean-up stays where it is.
 """
 

@@ -1,4 +1,4 @@
-"""The groups first through which the fewest results of the view came, per byte of their own.
+"""Spill first the groups that contributed the fewest view results per byte of their own.
 
 For a single join it is the same as `least-productive`.
 """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 INACTIVE_EPOCHS = 10
-"""Without rows for so many epochs a group is inactive, unless the job says otherwise."""
+"""By default, epochs without rows after which a group is inactive."""
 
 
 @dataclass(frozen=True, slots=True)

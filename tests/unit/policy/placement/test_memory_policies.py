@@ -43,13 +43,14 @@ def snapshot(
 
 
 def changed(before: PlacementSnapshot, group: int, **fields: object) -> PlacementSnapshot:
-    groups = tuple(replace(one, **fields) if one.group == group else one for one in before.groups)
+    groups = tuple(replace(placed, **fields) if placed.group == group else placed for placed in before.groups)
     return replace(before, groups=groups)
 
 
 def adapted(before: PlacementSnapshot, processor: int, at: float) -> PlacementSnapshot:
     processors = tuple(
-        replace(one, adapted_seconds=at) if one.processor == processor else one for one in before.processors
+        replace(statistics, adapted_seconds=at) if statistics.processor == processor else statistics
+        for statistics in before.processors
     )
     return replace(before, processors=processors)
 
@@ -136,7 +137,8 @@ def test_lazy_disk_lets_a_processor_spill_that_no_move_can_relieve() -> None:
 def test_a_move_under_way_postpones_the_spill_of_its_sender() -> None:
     before = adapted(snapshot([[1] * 102, [1] * 90]), 1, at=99.0)
     sending = tuple(
-        replace(one, outgoing_bytes=(0 if one.processor else 5 * MB)) for one in before.processors
+        replace(processor, outgoing_bytes=(0 if processor.processor else 5 * MB))
+        for processor in before.processors
     )
     assert placement_policy("lazy-disk")(replace(before, processors=sending)) == Suggestions(
         relieved=frozenset({0})
