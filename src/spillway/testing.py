@@ -97,6 +97,22 @@ def _place() -> Place:
     return Place("localhost", "local", uuid.uuid4().hex[:8])
 
 
+@dataclass(slots=True)
+class ManualClock:
+    """A clock for an engine, which stands still unless it is told to go on."""
+
+    now: float = 0.0
+    tick_seconds: float = 0.0
+    """How far every look at it puts it forward."""
+
+    def seconds(self) -> float:
+        self.now += self.tick_seconds
+        return self.now
+
+    def wall(self) -> float:
+        return self.now
+
+
 class ListSink:
     """Keeps committed results as tables in this process; a repeated epoch is ignored."""
 
@@ -178,14 +194,14 @@ class ScriptedSpills:
         self,
         manifest: Manifest,
         resident_bytes: dict[int, int],  # noqa: ARG002 - the script does not depend on memory
-        spare: int = 0,  # noqa: ARG002
-        postponed: frozenset[int] = frozenset(),  # noqa: ARG002
-        fixed: int = 0,
+        last_resort: int = 0,  # noqa: ARG002
+        relieved: frozenset[int] = frozenset(),  # noqa: ARG002
+        pinned: int = 0,
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
-        fixed |= manifest.unfinished_groups | manifest.suspended
-        mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
+        pinned |= manifest.unfinished_groups | manifest.suspended
+        mask = group_set(g for g in groups if chosen >> g & 1) & ~pinned
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 
     def observe(self, group_results: dict[int, int], begun: int = 0, ended: int = 0) -> None:

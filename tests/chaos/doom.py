@@ -49,7 +49,7 @@ class Doom:
         self.left = int(number) if self.kind else 0
         self.sequence = -1 if self.kind else int(number)
 
-    def see(self, manifest: Manifest, orders: Orders, change: Change, levels: set[int]) -> None:
+    def see(self, orders: Orders, change: Change, levels: set[int]) -> None:
         """Count the epoch if it is of the doomed kind; `levels` are those of a tree that it cleans up."""
         if not Path(os.environ.get("ARMED", "/")).exists():
             return
@@ -58,9 +58,9 @@ class Doom:
             "cleanup": orders.clean,
             "spill": bool(change.spills),
             "turn": any(swap.resumed for swap in change.swaps),
-            "load": bool(change.step.loads),
-            "switch": bool(change.step.switched),
-            "row": bool(manifest.unfinished_groups),
+            "load": bool(change.relocation.loads),
+            "switch": bool(change.relocation.completed),
+            "row": bool(change.relocation.manifest.unfinished_groups),
         }
         if kinds.get(self.kind, False):
             self.left -= 1
@@ -71,11 +71,11 @@ class Doom:
 def watch_orders(doom: Doom) -> None:
     make: Callable[..., list[Orders]] = OrderMaker.orders
 
-    def orders(self: Any, manifest: Manifest, change: Change, *rest: Any, **named: Any) -> list[Orders]:
-        made = make(self, manifest, change, *rest, **named)
+    def orders(self: Any, change: Change, *rest: Any, **named: Any) -> list[Orders]:
+        made = make(self, change, *rest, **named)
         graph: Graph = self.graph
         levels = set() if graph.is_one else {graph.levels[one] for one in graph.operators_of(made[0].cleaned)}
-        doom.see(manifest, made[0], change, levels)
+        doom.see(made[0], change, levels)
         return made
 
     OrderMaker.orders = orders  # type: ignore[method-assign]
@@ -86,7 +86,7 @@ def force_moves() -> None:
     decide: Callable[..., Change] = Controller.decide
 
     def moving(self: Any, manifest: Manifest, **named: Any) -> Change:
-        if not self.relocation.table:
+        if not self.relocation.moves:
             count = manifest.processor_count
             sender = manifest.sequence % count
             mine = list(members(placed_on(manifest.placement, sender)))

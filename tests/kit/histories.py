@@ -10,7 +10,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -21,8 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning, CleanupLimits
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.groups import all_groups, members, union
@@ -34,7 +34,14 @@ from spillway.state.orders.orders import Limits, Orders
 from spillway.state.orders.report import Report
 from spillway.state.rows.compaction import CompactionLimits
 from spillway.state.storage.storage import Storage
-from spillway.testing import ListSink, LocalCluster, ScriptedSpills, ScriptedSwaps, scripted_pushes
+from spillway.testing import (
+    ListSink,
+    LocalCluster,
+    ManualClock,
+    ScriptedSpills,
+    ScriptedSwaps,
+    scripted_pushes,
+)
 
 History = dict[str, Any]
 Check = Callable[[History, Path], None]
@@ -149,8 +156,6 @@ class Player:
         """Take in the batches, then produce all that is left; `after` is called with the number of each."""
         with (
             mock.patch.object(Budget, "__post_init__", lambda budget: None),  # any size will do
-            mock.patch("spillway.manager.cleanup.PIECES", 1 << 40),
-            mock.patch("spillway.manager.cleanup.PIECE_BYTES", self.history["piece_bytes"]),
         ):
             lives = [min(size, self.history["groups"]) for size in self.history["processors"]]
             for life, processors in enumerate(lives):
@@ -175,10 +180,11 @@ class Player:
             rotation_turns=history["turns"],
             rotation_backlog_bytes=history["backlog"],
             adapt=history["adapt"],
+            cleanup=CleanupLimits(pieces=1 << 40, piece_bytes=history["piece_bytes"]),
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
         storage = Storage(str(self.directory / "checkpoint"))
-        clock = count(0.0, 100.0).__next__  # whatever waits for a time to pass has waited long enough
+        clock = ManualClock(tick_seconds=100.0)  # whatever waits for a time to pass has waited long enough
         self.engine = Engine(config, self.operator, "q", storage, self.sink, Journal(None), clock)
         if self._ends is not None and self._ends.processor_count == processors:
             assert self.engine.manifest.placement == self._ends.placement  # what moved stays where it is
@@ -192,30 +198,30 @@ class Player:
 
     def _take(self, batch: pa.RecordBatch | None) -> None:
         engine = self.engine
-        while engine.has_begun_cleanup:
-            self._clean(Cleaning.BEGUN)
+        while engine.has_cursor:
+            self._clean(Cleaning.RESUMED)
         self._ask()
         self._epoch(batch, self._batch_id)
-        assert engine.has_taken(self._batch_id)
+        assert engine.is_committed(self._batch_id)
         self._batch_id += 1
         if self.history["forget"]:
             shutil.rmtree(self.directory / "tier", ignore_errors=True)
         for _ in range(self._cleanups.pop() if self._cleanups else 0):
-            if engine.has_lagging:
-                self._clean(Cleaning.LAGGING)
+            if engine.has_expiring:
+                self._clean(Cleaning.EXPIRING)
             elif engine.has_room:
-                self._clean(Cleaning.FITTING)
+                self._clean(Cleaning.RETURNING)
             elif engine.has_cleanup:
                 self._clean(Cleaning.ALL)
-        while self.history["drain"] and engine.has_backlog and not engine.has_begun_cleanup:
+        while self.history["drain"] and engine.has_backlog and not engine.has_cursor:
             self._ask()
             self._epoch(None, None)
 
     def _finish(self) -> None:
         engine = self.engine
         while True:
-            if engine.has_begun_cleanup:
-                self._clean(Cleaning.BEGUN)
+            if engine.has_cursor:
+                self._clean(Cleaning.RESUMED)
             elif engine.has_pending or engine.has_held:
                 self._ask()
                 self._epoch(None, None, ending=True)

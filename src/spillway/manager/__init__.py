@@ -1,13 +1,16 @@
-"""The driver's part: the loop of epochs, what is ordered, spilled, rotated and cleaned up, and the commit.
+"""The driver's part: the sequence of an epoch, its decisions, its orders and its commit.
 
-Contract: nothing an executor did counts before the manifest says so; every decision is a function of
-committed state and reports. Start with `engine`, then `controller`; `ordering` makes the orders.
+Contract: nothing that an executor did counts before the manifest says so; every decision is a function of
+committed state, reports, and the clock and budgets that are given.
+Start with `engine`; then `controller` (decisions), `ordering` (orders) and `commit`.
 """
 
-from spillway.manager.budget import MINIMUM_BYTES, Budget
+from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
+from spillway.manager.cleanup import Cleaning
+from spillway.manager.clock import Clock
 from spillway.manager.config import Emulation, EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.input_end import InputEnd
 from spillway.manager.rotation import Swap, suspension
 from spillway.manager.spill import Spill
@@ -16,8 +19,10 @@ __all__ = [
     "IDENTITY",
     "MINIMUM_BYTES",
     "Budget",
+    "Budgets",
     "Checkpoint",
     "Cleaning",
+    "Clock",
     "Emulation",
     "Engine",
     "EngineConfig",

@@ -1,9 +1,9 @@
 """How a processor's memory budget is divided, and the limits of an epoch that follow from it.
 
-Most of the budget is for state. The rest is for what an epoch needs besides: first a merge (its output, once
-as a copy and once as an image), later a round (the batch that arrives, its rows sorted, their matches, a
-chunk of results and the buffers that write it) or the parking of rows. These do not overlap in time, so the
-working share has to hold the largest of them. The shares were found by measuring every allocation.
+Most of the budget is for state. The rest, the working memory, is for what an epoch does: first a merge (its
+output, once as a copy and once as an image), later a round (the batch that arrives, its rows sorted, their
+matches, a chunk of results and the buffers that write it) or the parking of rows. These do not overlap in
+time, so the working memory has to hold the largest. The shares were found by measuring every allocation.
 """
 
 from dataclasses import dataclass, replace
@@ -15,18 +15,22 @@ from spillway.state.rows import CompactionLimits
 MINIMUM_BYTES = 4 << 20
 """Below this, fixed costs (pages of partly used images, one Arrow batch) are larger than the state."""
 STATE_SHARE = 0.75
-"""How much of a budget is for state, unless the job says otherwise."""
+"""The default share of a budget that is for state."""
 WORKING_BYTES = 1 << 20
-"""Less than this does not hold what an epoch needs besides state."""
-BACKLOG_SHARE = 0.5
-"""Of the memory for state. In a join over 120,000 rows whose state was five times the memory, 207 MB of state
-were read back with it, 317 MB with half as much, 175 MB with twice as much; what waited was in proportion."""
+"""The least working memory that an epoch can do with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     memory_bytes: int
     state_share: float = STATE_SHARE
+    """How much of it is for state."""
+    backlog_share: float = 0.5
+    """How much input may wait for suspended groups, as a share of the memory for state.
+
+    In a join over 120,000 rows whose state was five times the memory, 207 MB of state were read back with it,
+    317 MB with half as much, 175 MB with twice as much; what waited was in proportion.
+    """
 
     def __post_init__(self) -> None:
         if not 0 < self.state_share < 1:
@@ -54,7 +58,7 @@ class Budget:
     @property
     def backlog_bytes(self) -> int:
         """Input that may wait for suspended groups, before new input is held back."""
-        return int(self.state_bytes * BACKLOG_SHARE)
+        return int(self.state_bytes * self.backlog_share)
 
     def limits(self, limits: Limits, inputs: int) -> Limits:
         working = self.working_bytes
@@ -69,7 +73,7 @@ class Budget:
         )
 
     def cleanup_bytes(self, image_bytes: int) -> int:
-        """Groups of this size together are cleaned up at a time, beside images of that size."""
+        """How much is cleaned up at a time, beside images of this size."""
         return max(self.working_bytes, self.memory_bytes - image_bytes) // 4
 
     def compaction(self, limits: CompactionLimits) -> CompactionLimits:
@@ -77,11 +81,19 @@ class Budget:
         return replace(limits, max_bytes=min(limits.max_bytes, self.working_bytes * 3 // 8))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Budgets:
-    """The budget of every processor, also of those that come later: they get that of the last."""
+    """The budget of every processor, also of those that come later: they get that of the last.
+
+    An engine has one and asks it each time, so budgets may change between two epochs.
+    """
 
     each: tuple[Budget, ...]
 
     def of(self, processor: int) -> Budget:
         return self.each[min(processor, len(self.each) - 1)]
+
+
+def budget_of(budgets: Budgets | None, processor: int) -> Budget | None:
+    """The budget of a processor; None: it has no limit."""
+    return None if budgets is None else budgets.of(processor)

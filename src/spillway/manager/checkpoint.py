@@ -59,7 +59,7 @@ class Checkpoint:
         return bool(self.storage.entries("manifest"))
 
     def abandon(self) -> None:
-        """Leave nothing behind if this driver gave the identity and nothing was ever committed under it."""
+        """Remove what this driver created, if nothing was ever committed."""
         if self._is_new and not self.has_epochs:
             self.storage.delete([IDENTITY])
             if self.storage.entries() == [LOCK]:
@@ -120,7 +120,7 @@ def _shown(value: object, limit: int = 120) -> str:
 
 
 def _lock(storage: Storage) -> int | None:
-    """Hold the lock file. One that its last owner removed while it was opened here is no lock: try again."""
+    """Hold the lock file; if its last owner removed it while it was opened here, try again."""
     path = storage.local_path(LOCK)
     if path is None:
         return None

@@ -1,8 +1,23 @@
-"""What the engine needs of a sink to commit an epoch."""
+"""Makes a staged epoch permanent, and gives it to the sink.
 
+The manifest record is the commit. Before it, nothing that the tasks wrote counts; after it, the epoch is
+never computed again. The sink follows: it lacks the last epoch at most, because the next one does not start
+before that is delivered. After a crash between the two, `recover` delivers the epoch from the manifest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from spillway.state.orders import Files
+from spillway.errors import CheckpointError
+from spillway.manager.change import Change
+from spillway.manager.expiration import unneeded_slices
+from spillway.model import GroupSet, group_set, members, union
+from spillway.state.graph import Graph
+from spillway.state.log import Counters, EpochRecord, Manifest, ManifestLog
+from spillway.state.orders import Files, Report, grown, lineage
+from spillway.state.rows import Expiry, advanced, youngest
+from spillway.state.storage import Storage
 
 
 class ResultSink(Protocol):
@@ -14,3 +29,146 @@ class ResultSink(Protocol):
     def last_committed(self, query_id: str) -> int: ...
 
     def commit_files(self, sequence: int, files: Files) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StagedEpoch:
+    """An epoch that was executed: its files are written, and nothing refers to them yet."""
+
+    change: Change
+    expiry: Expiry
+    reports: Sequence[Report]
+    batch_id: int | None
+    clean: bool
+    """Whether it produced missing results and took no input."""
+    growing: GroupSet
+    """Groups that got rows although it was a clean-up: those of operators downstream."""
+    ending: bool
+    """Whether the input had ended, so that all rows are final."""
+    from_cleanup: bool
+    """Whether its results had been missing."""
+
+    def record(self, graph: Graph, token: int, placement: tuple[int, ...] | None) -> EpochRecord:
+        """What the manifest gets; `placement` if it changes with this epoch."""
+        change, reports = self.change, self.reports
+        before = change.relocation.manifest
+        results = sum(report.results for report in reports)
+        latest = youngest([before.latest, *(report.latest for report in reports)], len(graph.windows))
+        growth = grown(reports)
+        if self.clean:
+            growth = {group: counts for group, counts in growth.items() if self.growing >> group & 1}
+        changed = change.spilled | group_set(growth)
+        return EpochRecord(
+            sequence=before.sequence + 1,
+            token=token,
+            batch_id=self.batch_id,
+            added=tuple(run for report in reports for run in report.added),
+            replaced=tuple(slice_ for report in reports for slice_ in report.replaced),
+            dropped=() if self.clean else unneeded_slices(graph, before, self.expiry, changed),
+            pending={report.processor: report.pending for report in reports},
+            files=tuple(file for report in reports for file in report.files),
+            counters=Counters(
+                input_rows=sum(report.input_rows for report in reports),
+                results_runtime=0 if self.from_cleanup else results,
+                results_cleanup=results if self.from_cleanup else 0,
+                epochs=1,
+                spills=len(change.spills),
+                relocations=len(change.relocation.completed),
+                late_rows=sum(report.late_rows for report in reports),
+                null_time_rows=sum(report.null_time_rows for report in reports),
+                expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
+            ),
+            placement=placement,
+            processors=change.relocation.processors,
+            spilled=change.spilled,
+            suspended=change.suspended,
+            grown=growth,
+            lineage=lineage(reports),
+            cursors=tuple(cursor for report in reports for cursor in report.cursors)
+            if self.clean
+            else before.cursors,
+            cleaned=union(report.cleaned for report in reports),
+            restored=union(report.restored for report in reports),
+            shrunk={
+                group: (rows, report.expired_bytes.get(group, 0))
+                for report in reports
+                for group, rows in report.expired_rows.items()
+            },
+            latest=latest,
+            watermark=advanced(before.watermark, latest, graph.windows, ended=self.ending),
+        )
+
+
+class Committer:
+    """The committed state of a query, and the sink that follows it."""
+
+    def __init__(self, graph: Graph, storage: Storage, sink: ResultSink, query_id: str) -> None:
+        self._graph = graph
+        self._storage = storage
+        self._sink = sink
+        self._query_id = query_id
+        self._log = ManifestLog(storage)
+        self._placement: tuple[int, ...] | None = None
+        """The placement that the log has."""
+        self._undelivered: EpochRecord | None = None
+        self.manifest: Manifest
+
+    @property
+    def token(self) -> int:
+        return self._log.token
+
+    @property
+    def undelivered(self) -> bool:
+        """Whether the sink lacks an epoch that is committed."""
+        return self._undelivered is not None
+
+    def recover(self, placement: tuple[int, ...], processors: int) -> None:
+        """Load what is committed, and deliver what the sink lacks.
+
+        `placement` is that of a new query, and of one that has another number of processors than before.
+        """
+        manifest = self._log.load(placement)
+        if manifest.sequence >= 0:
+            self._placement = manifest.placement
+        if manifest.processor_count != processors:
+            manifest = replace(manifest.with_placement(placement), processors=processors)
+        if manifest.spilled_groups and not self._graph.splittable:
+            raise CheckpointError(
+                f"groups {list(members(manifest.spilled_groups))} in {self._storage.root} were split by an "
+                "earlier version, so their statistics are wrong; start with an empty checkpoint and sink"
+            )
+        delivered = self._sink.last_committed(self._query_id)
+        self._check_sink(delivered, manifest.sequence)
+        self._log.sweep(manifest)
+        for record in self._log.records_after(delivered):
+            self._sink.commit_files(record.sequence, record.files)
+        self.manifest = manifest
+
+    def commit(self, staged: StagedEpoch) -> EpochRecord:
+        """Make an epoch permanent; `deliver` gives it to the sink."""
+        before = staged.change.relocation.manifest
+        placement = None if before.placement == self._placement else before.placement
+        record = staged.record(self._graph, self._log.token, placement)
+        self.manifest = self._log.commit(before, record)
+        self._undelivered = record
+        self._placement = self.manifest.placement
+        return record
+
+    def deliver(self) -> None:
+        """Give the sink the epoch that it lacks, if any; the next one must not overtake it."""
+        if self._undelivered is not None:
+            self._sink.commit_files(self._undelivered.sequence, self._undelivered.files)
+            self._undelivered = None
+
+    def _check_sink(self, delivered: int, committed: int) -> None:
+        if delivered > committed:
+            raise CheckpointError(
+                f"the sink has epoch {delivered}, but the manifest in {self._storage.uri('manifest')} ends "
+                f"with epoch {committed}: records are missing; restore them from a backup"
+            )
+        if delivered < committed - 1:  # an epoch begins only when the sink has those before it
+            raise CheckpointError(
+                f"the sink has epochs up to {delivered}, but the checkpoint {self._storage.root} has "
+                f"epochs up to {committed}: the sink was deleted, changed or restored from an "
+                "older copy; restore it, or start with a new checkpoint and an empty sink"
+            )

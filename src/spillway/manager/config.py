@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from spillway.manager.budget import Budget, Budgets
-from spillway.manager.relocation import RelocationLimits
+from spillway.manager.cleanup import CleanupLimits
+from spillway.manager.relocation import RelocationLimits, Sampling
+from spillway.manager.skew_buffer import SkewLimits
 from spillway.manager.spill import HISTORY_WEIGHT
 from spillway.policy import EVEN, SHARE, Distribution
 from spillway.policy.placement import NO_PLACEMENT, WALL
 from spillway.policy.spill import INACTIVE_EPOCHS
 from spillway.state.orders import Limits
 from spillway.state.rows import CompactionLimits
-
-ROOM_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +45,43 @@ class EngineConfig:
     """The budget of each processor, where they differ."""
     spill: str = "least-productive"
     spill_share: float = 0.3
+    """How much of a processor's state a spill frees, or a turn of rotation exchanges (Liu, figure 6.3)."""
     inactive_epochs: int = INACTIVE_EPOCHS
-    """Without rows for so many epochs a group is inactive, for `least-recent`."""
+    """Epochs without rows after which a group is inactive, for `least-recent`."""
     history_weight: float = HISTORY_WEIGHT
     """What the results of an epoch count for in the next, for `recent-history`."""
-    room_share: float = ROOM_SHARE
+    room_share: float = 0.5
     """Clean-up at run time brings groups back until state is this share of what the budget allows it."""
+    lasting_epochs: int = 10
+    """Beyond that share, groups come back if memory lasts for this many epochs of growth. Ours."""
+    cleanup: CleanupLimits = field(default_factory=CleanupLimits)
     rotation: bool = False
     """Groups that leave memory are suspended and take turns, instead of beginning a new generation."""
     rotation_gap_seconds: float | None = None
     rotation_turns: str = SHARE
     rotation_backlog_bytes: int | None = None
     """Input that may wait for suspended groups of a processor; None: a share of its memory for state."""
+    rotation_fill_share: float = 0.8
+    """How much of the memory for state a turn may fill, waiting input included; the rest is for new input.
+
+    Ours.
+    """
     adapt: str = NO_PLACEMENT
     """The policy that moves groups between processors."""
     policy: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """Its parameters, where they are not the defaults."""
     distribution: Distribution = EVEN
     relocation: RelocationLimits = field(default_factory=RelocationLimits)
+    sampling: Sampling = field(default_factory=Sampling)
     load_signal: str = WALL
     """What policies of load go by: wall time that is not idle, or processor time."""
     buffer_bytes: int = 0
     """Input that a processor may park because it is slower than the others for a while; 0: none."""
+    skew: SkewLimits = field(default_factory=SkewLimits)
     emulation: Emulation = field(default_factory=Emulation)
 
-    @property
-    def budgets(self) -> Budgets | None:
+    def initial_budgets(self) -> Budgets | None:
+        """A holder of the budgets that the run begins with; None: memory has no limit."""
         if self.own_budgets:
             return Budgets(self.own_budgets)
         return None if self.budget is None else Budgets((self.budget,))
-
-    def budget_of(self, processor: int) -> Budget | None:
-        budgets = self.budgets
-        return None if budgets is None else budgets.of(processor)

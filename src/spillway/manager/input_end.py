@@ -2,7 +2,7 @@
 
     input_end.json       the last Spark batch of the input
 
-The note counts while that batch is the last one of the manifest. Input that came since is not known of.
+The note is valid while that batch is the last of the manifest. Input that came since is unknown.
 """
 
 from dataclasses import dataclass

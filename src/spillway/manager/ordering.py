@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from spillway.manager.budget import Budgets, budget_of
 from spillway.manager.change import Change
 from spillway.manager.cleanup import shared_out
 from spillway.manager.config import EngineConfig
@@ -10,12 +11,13 @@ from spillway.model import GroupSet, placed_on, union
 from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch, Limits, Orders
-from spillway.state.rows import CompactionLimits, Expiry, Run, choose_merges, in_order, narrowed
+from spillway.state.rows import Expiry, Run, choose_merges, in_order, restricted_to
 
 
 @dataclass(frozen=True, slots=True)
 class OrderMaker:
     config: EngineConfig
+    budgets: Budgets | None
     graph: Graph
     state: str
     """Root of the durable tier."""
@@ -24,7 +26,6 @@ class OrderMaker:
 
     def orders(
         self,
-        manifest: Manifest,
         change: Change,
         expiry: Expiry,
         batches: Sequence[CleanupBatch] | None,
@@ -33,17 +34,18 @@ class OrderMaker:
         ending: bool,
     ) -> list[Orders]:
         """One for each processor; `batches` in a clean-up epoch; `free` are groups that were cleaned up."""
-        suspended = change.suspended(manifest.suspended)
+        relocation, suspended = change.relocation, change.suspended
+        manifest, processors = relocation.manifest, relocation.processors
         cleaned = union(batch.cursor.groups for batch in batches or ())
-        shares = shared_out(batches or (), change.processors)
+        shares = shared_out(batches or (), processors)
         runs = in_order(manifest.runs.values())
         orders = []
-        for processor in range(change.processors):
+        for processor in range(processors):
             groups = placed_on(manifest.placement, processor)
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
             expired = tuple(run.name for run in mine if expiry.covers(run))
-            incoming = _staying(change.incoming.get(processor, ()), change.leaving)
+            incoming = _staying(relocation.incoming.get(processor, ()), change.leaving)
             # A receiver frees what has left memory at the sender, but not what it is still to get.
             kept = ~union(run.live for run in incoming) if incoming else groups
             lasting = [_reduced(run, manifest) for run in mine if run.name not in expired]
@@ -53,22 +55,24 @@ class OrderMaker:
                     processor=processor,
                     groups=groups,
                     runs=mine,
-                    merges=() if processor in change.senders else self._merges(processor, lasting, expiry),
-                    pending=narrowed(manifest.pending.get(processor, ()), ~suspended),
+                    merges=()
+                    if processor in relocation.senders
+                    else self._merges(processor, lasting, expiry),
+                    pending=restricted_to(manifest.pending.get(processor, ()), ~suspended),
                     limits=self._limits(processor, change),
                     state=self.state,
                     tier=f"{self.config.tier}/{self.token:06d}/{processor:04d}",
                     staging=self.staging,
                     run_compression=self.config.run_compression,
                     result_compression=self.config.result_compression,
-                    free=(change.leaving | free) & kept | change.moved_from(processor),
+                    free=(change.leaving | free) & kept | relocation.released(processor),
                     cleanup=shares[processor],
                     clean=batches is not None,
                     expired=expired,
                     watermark=manifest.watermark,
                     keep=expiry.keep,
                     suspended=suspended & groups,
-                    held=narrowed(manifest.pending.get(processor, ()), suspended),
+                    held=restricted_to(manifest.pending.get(processor, ()), suspended),
                     ending=ending,
                     incoming=incoming,
                     row_seconds=self.config.emulation.seconds_per_row(processor),
@@ -78,15 +82,14 @@ class OrderMaker:
         return orders
 
     def _limits(self, processor: int, change: Change) -> Limits:
-        budget, limits = self.config.budget_of(processor), self.config.limits
+        budget, limits = budget_of(self.budgets, processor), self.config.limits
         if budget is not None:
             limits = budget.limits(limits, len(self.graph.inputs))
         quota = change.quotas.get(processor)
         return limits if quota is None else replace(limits, rows=min(limits.rows, quota))
 
     def _merges(self, processor: int, runs: list[Run], expiry: Expiry) -> tuple[tuple[str, ...], ...]:
-        budget = self.config.budget_of(processor)
-        limits: CompactionLimits = self.config.compaction
+        budget, limits = budget_of(self.budgets, processor), self.config.compaction
         limits = limits if budget is None else budget.compaction(limits)
         merges = choose_merges(runs, len(self.graph.inputs), limits, expiry)
         return (*self.graph.extra_merges(runs, limits, merges), *merges)

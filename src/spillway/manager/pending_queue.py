@@ -1,11 +1,11 @@
-"""Whose turn pending rows are: by suspended groups, and by a new placement."""
+"""What is pending: how old it is, and how much of it waits for suspended groups."""
 
 from spillway.model import GroupSet
 from spillway.state.log import Manifest
 
 
-def earliest_to_come(manifest: Manifest, suspended: GroupSet) -> int | None:
-    """No row is taken in or processed any more that is older, save in suspended groups; None: unknown."""
+def input_watermark(manifest: Manifest, suspended: GroupSet) -> int | None:
+    """The least event time of rows still to be processed, except in suspended groups; None: unknown."""
     if manifest.watermark is None:
         return None
     entries = (entry for queue in manifest.pending.values() for entry in queue)
@@ -14,7 +14,7 @@ def earliest_to_come(manifest: Manifest, suspended: GroupSet) -> int | None:
 
 
 def suspended_input(manifest: Manifest, processor: int) -> dict[int, tuple[int, int]]:
-    """Per suspended group of the processor with rows that could be probed: how many, and their size."""
+    """Rows that could be probed, and their bytes, of each suspended group of the processor."""
     found: dict[int, tuple[int, int]] = {}
     if manifest.suspended:
         for entry in manifest.pending.get(processor, ()):

@@ -1,30 +1,28 @@
 """Rotation: groups that do not fit into memory take turns in it, each with the input that waited for it.
 
-A suspended group has its state on disk, in one generation, and its input parked. So it misses nothing: when
-its turn comes, its state is read back and the parked input is probed. That costs a swap and lets results
-wait, but never leaves work for a clean-up, which unbounded input has no end to put it at.
+A suspended group has its state on disk, in one generation, and its input parked. It misses no result: when
+its turn comes, its state is read back and the parked input is probed. That costs a swap and delays results,
+but leaves nothing for a clean-up, for which unbounded input has no end.
 
 A turn takes place every `gap` seconds, on all processors together or on each by its own clock
-(`policy/turns`); unless told, as often as the last swap took long, so that about half of the time goes to it.
+(`policy/turns`). Without a given gap, the gap is as long as the last swap took, so that swaps take about half
+of the time.
 
 What waits is bounded: while more than `backlog_bytes` of input wait on a processor, every epoch begins with a
-turn there, of as many groups as fit, those first for which most waits, and whoever brings input holds it back
-(`is_behind`).
+turn there. As many groups come back as fit, those with the most waiting input first, and whoever brings input
+holds it back (`is_behind`).
 """
 
-import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budgets
+from spillway.manager.clock import Clock
 from spillway.manager.pending_queue import suspended_input
 from spillway.manager.spill import Spill
 from spillway.model import GroupSet, group_set, members, placed_on
 from spillway.policy import GROUP, SHARE
 from spillway.state.log import Manifest
-
-FILLED = 0.8
-"""How much of the memory for state a turn may fill, waiting input included; the rest is for new input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +38,32 @@ class Swap:
 
 
 def suspension(spill: Spill) -> Swap:
-    """What would be spilled is suspended instead."""
+    """Suspend what would be spilled."""
     return Swap(spill.processor, spill.groups, 0, spill.bytes, 0, spill.reason)
+
+
+def rotation_ended(manifest: Manifest, *, limited: bool) -> tuple[list[Swap], list[Spill]]:
+    """What becomes of groups that an earlier run with rotation left suspended.
+
+    Their rows are on disk already. With a memory limit that is a generation that ended; without, they are
+    read back.
+    """
+    spills, swaps = [], []
+    for processor in sorted(set(manifest.placement)):
+        mine = manifest.suspended & placed_on(manifest.placement, processor)
+        there = group_set(g for g in members(mine) if manifest.groups[g].rows) if limited else 0
+        size = _bytes(manifest, members(mine))
+        if there:
+            spills.append(Spill(processor, there, size, 0, "rotation is off"))
+        if mine:
+            swaps.append(Swap(processor, 0, mine, 0, 0 if limited else size, "rotation is off"))
+    return swaps, spills
 
 
 @dataclass(slots=True)
 class RotationManager:
     budgets: Budgets
+    clock: Clock
     share: float = 0.3
     """How much of the memory for state one swap exchanges, in turns by share."""
     gap_seconds: float | None = None
@@ -55,9 +72,10 @@ class RotationManager:
     """How much input may wait for suspended groups of a processor; None: the budget says."""
     splittable: bool = True
     """Whether a group may be spilled if it is larger than the memory; otherwise it comes back alone."""
-    clock: Callable[[], float] = time.monotonic
+    fill_share: float = 0.8
+    """How much of the memory for state a turn may fill, waiting input included; the rest is for new input."""
     _activated: dict[int, float] = field(default_factory=dict)
-    """Per processor, when its last swap was through, and how long that took."""
+    """Per processor, when its last swap ended, and how long that took."""
     _took: dict[int, float] = field(default_factory=dict)
     _resumed_at: dict[int, int] = field(default_factory=dict)
 
@@ -70,18 +88,18 @@ class RotationManager:
         forced: bool,
         closing: Container[int] = (),
     ) -> tuple[list[Swap], list[Spill]]:
-        """The swaps that the next epoch begins with, and what has to be spilled all the same.
+        """The swaps that the next epoch begins with, and what has to be spilled nevertheless.
 
-        Only a group that is larger than the memory for state is spilled: it cannot be in memory as a whole.
-        Where the operator needs its groups whole, not even that one is.
-        No group's turn comes on processors that are `closing`: their groups are about to leave.
+        Only a group that is larger than the memory for state is spilled: it does not fit as a whole. Where
+        the operator needs its groups whole, that group is not spilled either.
+        Processors that are `closing` have no turns: their groups are about to leave.
         """
         swaps, spills = [], []
         for processor in sorted(set(manifest.placement)):
             mine = placed_on(manifest.placement, processor)
             out: list[int] = []
             reasons = []
-            for victim in (one for one in victims if one.processor == processor):
+            for victim in (spill for spill in victims if spill.processor == processor):
                 large = self._larger_than_memory(manifest, processor, victim.groups)
                 out += [group for group in members(victim.groups) if not large >> group & 1]
                 reasons.append(victim.reason)
@@ -93,7 +111,7 @@ class RotationManager:
                 reason = "larger than memory"
                 spills.append(Spill(processor, never, _bytes(manifest, members(never)), 0, reason))
                 swaps.append(Swap(processor, 0, never, 0, 0, reason))
-            behind = self.waiting_bytes(manifest, processor) > self.backlog_limit(processor)
+            behind = self._is_behind(manifest, processor)
             due = (forced or behind or self._gap_is_over(processor)) and processor not in closing
             candidates = manifest.suspended & mine & ~never
             back: list[int] = []
@@ -107,37 +125,39 @@ class RotationManager:
         return swaps, spills
 
     def observe(self, epoch: int, swaps: Iterable[Swap], seconds: Mapping[int, float]) -> None:
-        """Take in that an epoch began with these swaps, and what they took on each processor."""
+        """Take in that an epoch began with these swaps, and how long they took on each processor."""
         for swap in swaps:
             for group in members(swap.resumed):
                 self._resumed_at[group] = epoch
             if swap.resumed_bytes:
                 self._took[swap.processor] = seconds.get(swap.processor, 0.0)
-                self._activated[swap.processor] = self.clock()
+                self._activated[swap.processor] = self.clock.seconds()
 
     def is_behind(self, manifest: Manifest) -> bool:
-        """Whether more waits somewhere than may, so that new input should wait until it is less."""
+        """Whether too much waits on some processor, so that new input should wait."""
         processors = sorted(set(manifest.placement)) if manifest.suspended else ()
-        return any(self.waiting_bytes(manifest, one) > self.backlog_limit(one) for one in processors)
+        return any(self._is_behind(manifest, processor) for processor in processors)
+
+    def _is_behind(self, manifest: Manifest, processor: int) -> bool:
+        return self.waiting_bytes(manifest, processor) > self.backlog_limit(processor)
 
     def backlog_limit(self, processor: int) -> int:
-        given = self.backlog_bytes
-        return self.budgets.of(processor).backlog_bytes if given is None else given
+        return self.budgets.of(processor).backlog_bytes if self.backlog_bytes is None else self.backlog_bytes
 
     def waiting_bytes(self, manifest: Manifest, processor: int) -> int:
-        """What waits for suspended groups of the processor and could be probed."""
+        """Input that waits for suspended groups of the processor and could be probed."""
         return sum(size for _, size in suspended_input(manifest, processor).values())
 
     def _gap_is_over(self, processor: int) -> bool:
         clocks = {processor} & set(self._activated) if self.turns == GROUP else self._activated
-        ended = max((self._activated[one] for one in clocks), default=float("-inf"))
-        took = max((self._took[one] for one in clocks), default=0.0)
-        return self.clock() - ended >= (took if self.gap_seconds is None else self.gap_seconds)
+        ended = max((self._activated[number] for number in clocks), default=float("-inf"))
+        took = max((self._took[number] for number in clocks), default=0.0)
+        return self.clock.seconds() - ended >= (took if self.gap_seconds is None else self.gap_seconds)
 
     def _turn(
         self, manifest: Manifest, processor: int, back: Sequence[int], *, behind: bool
     ) -> Iterable[str]:
-        """What the journal says of groups that come back."""
+        """Why groups come back, for the journal."""
         limit = self.budgets.of(processor).state_bytes
         if any(manifest.groups[group].bytes > limit for group in back):
             yield "turn of a group larger than memory"
@@ -172,10 +192,10 @@ class RotationManager:
         state_bytes = self.budgets.of(processor).state_bytes
         # Images take whole pages, so more than their rows.
         scale = max(1.0, resident / max(1, _bytes(manifest, members(inside))))
-        room = state_bytes * FILLED - resident + scale * _bytes(manifest, out)
+        room = state_bytes * self.fill_share - resident + scale * _bytes(manifest, out)
 
         def urgency(group: int) -> tuple[float, int, int]:
-            """The groups first that waited longest; while too much waits, those for which much waits too."""
+            """Groups that waited longest come first; while too much waits, the amount counts as well."""
             age = manifest.sequence + 1 - groups[group].active_epoch
             return (-input_[group][1] * age if behind else 0.0, groups[group].active_epoch, group)
 
@@ -190,7 +210,7 @@ class RotationManager:
             while room < needed and leave:
                 room += scale * groups[leave[0]].bytes
                 out.append(leave.pop(0))
-            if room < needed and (back or stay):  # alone in memory, a group may come whatever its size
+            if room < needed and (back or stay):  # alone in memory, a group of any size may come
                 break
             back.append(group)
             taken += size

@@ -1,8 +1,8 @@
 """Decides, between two epochs, which groups leave memory: when, how much, and by policy which.
 
-A processor whose state has grown beyond its share of the budget spills a share of it. To spill is to end
-the generations of the chosen groups: the next manifest record says so, and the processor frees their memory.
-Nothing is written; the rows are durable since the epoch that probed them.
+A processor whose state has grown beyond its part of the budget spills a share of it. A spill ends the
+generations of the chosen groups: the next manifest record says so, and the processor frees their memory.
+Nothing is written, because the rows are durable since the epoch that probed them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from spillway.policy.spill import INACTIVE_EPOCHS, NO_SPILL, SPILL_POLICIES, Gro
 from spillway.state.log import Manifest
 
 HISTORY_WEIGHT = 0.7
-"""What the results of an epoch count for in the next, for `recent-history`; unless the job says otherwise."""
+"""By default, what the results of an epoch count for in the next, for `recent-history`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class SpillManager:
     def observe(self, group_results: Mapping[int, int], begun: GroupSet = 0, ended: GroupSet = 0) -> None:
         """Take in the results per group of an epoch.
 
-        A history is of one generation: of groups whose generation began with this epoch it has this epoch
-        only, of those whose generation ended with it nothing.
+        A history covers one generation: it starts again for groups whose generation has `begun` with this
+        epoch, and is dropped for groups whose generation `ended` with it.
         """
         for group in set(self._recent) | set(group_results):
             before = 0.0 if begun >> group & 1 else self._recent.get(group, 0.0) * self.history_weight
@@ -58,22 +58,23 @@ class SpillManager:
         self,
         manifest: Manifest,
         resident_bytes: Mapping[int, int],
-        spare: GroupSet = 0,
-        postponed: frozenset[int] = frozenset(),
-        fixed: GroupSet = 0,
+        last_resort: GroupSet = 0,
+        relieved: frozenset[int] = frozenset(),
+        pinned: GroupSet = 0,
     ) -> list[Spill]:
-        """The spills that the next epoch begins with; groups of `spare` only if the others do not suffice.
+        """The spills at the start of the next epoch.
 
-        Groups that are `fixed` stay: they are being cleaned up.
-        Processors that are `postponed` need not spill: groups that are about to leave them relieve them.
+        Groups of `last_resort` are chosen only if the others do not free enough. Groups that are `pinned`
+        stay: they are being cleaned up. Processors that are `relieved` do not spill: groups are about to
+        leave them.
         """
         if self.budgets is None:
             return []
         spills = []
-        for processor in sorted(set(manifest.placement) - postponed):
+        for processor in sorted(set(manifest.placement) - relieved):
             budget = self.budgets.of(processor)
-            groups = self._statistics(manifest, processor, fixed)
-            known = sum(one.bytes for one in groups)
+            groups = self._statistics(manifest, processor, pinned)
+            known = sum(group.bytes for group in groups)
             resident = max(resident_bytes.get(processor, 0), known)
             if resident <= budget.state_bytes or not groups:
                 continue
@@ -84,20 +85,22 @@ class SpillManager:
                     '"none"; give more memory, or choose a spill strategy'
                 )
             wanted = max(int(known * self.share), resident - budget.state_bytes)
-            others = tuple(one for one in groups if not spare >> one.group & 1)
-            groups = others if sum(one.bytes for one in others) >= wanted else groups
+            others = tuple(group for group in groups if not last_resort >> group.group & 1)
+            groups = others if sum(group.bytes for group in others) >= wanted else groups
             snapshot = SpillSnapshot(groups, wanted, inactive_epochs=self.inactive_epochs)
             chosen = SPILL_POLICIES[self.policy](snapshot, self.random)
-            freed = sum(one.bytes for one in groups if one.group in chosen)
+            freed = sum(group.bytes for group in groups if group.group in chosen)
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))
         return spills
 
     def _height(self, group: int) -> int:
         return self.heights[group] if self.heights else 0
 
-    def _statistics(self, manifest: Manifest, processor: int, fixed: GroupSet) -> tuple[GroupStatistics, ...]:
+    def _statistics(
+        self, manifest: Manifest, processor: int, pinned: GroupSet
+    ) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
-        fixed |= manifest.unfinished_groups | manifest.suspended
+        pinned |= manifest.unfinished_groups | manifest.suspended
         return tuple(
             GroupStatistics(
                 group=group,
@@ -111,5 +114,5 @@ class SpillManager:
                 height=self._height(group),
             )
             for group, state in sorted(manifest.groups.items())
-            if state.rows and manifest.placement[group] == processor and not fixed >> group & 1
+            if state.rows and manifest.placement[group] == processor and not pinned >> group & 1
         )

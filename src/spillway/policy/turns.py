@@ -5,8 +5,8 @@ of any of them. `group`: each processor by its own clock, one group at a time, o
 was activated (Flux, UCB/CSD-2-1205, section 6.1).
 
 `share` is the default: an epoch ends on all processors together, so a turn on one lets the others wait. In a
-windowed join of 180,000 rows on two processors of 4 MB each it took 86 and 90 epochs besides those with input
-and read 545 and 526 MB of state back; `group` took 122 and 123 epochs and read 604 and 612 MB, with as much
+windowed join of 180,000 rows on two processors of 4 MB each it took 86 and 90 epochs without input and
+read 545 and 526 MB of state back; `group` took 122 and 123 epochs and read 604 and 612 MB, with as much
 input waiting.
 """
 

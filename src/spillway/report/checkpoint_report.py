@@ -1,4 +1,4 @@
-"""From a checkpoint directory to its page; a directory that is no checkpoint is refused first."""
+"""From a checkpoint directory to its page; a directory that is not a checkpoint is refused first."""
 
 from pathlib import Path
 from typing import Any
@@ -41,5 +41,5 @@ def _read(checkpoint: str) -> tuple[str, tuple[Epoch, ...]]:
         raise CheckpointError(f"checkpoint {checkpoint} has no journal ({FILE_NAME}); run its job first")
     epochs = read_epochs(Path(local))
     if not epochs:
-        raise CheckpointError(f"the journal of checkpoint {checkpoint} is empty: no epoch is through yet")
+        raise CheckpointError(f"the journal of checkpoint {checkpoint} is empty: no epoch has completed")
     return view, epochs

@@ -1,4 +1,4 @@
-"""The page: one HTML text with everything in it, nothing fetched, no script."""
+"""The page: one HTML text that contains everything; nothing is fetched, and there is no script."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape

@@ -24,7 +24,7 @@ class Plot:
 
 
 def plots(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Plot, ...]:
-    """Those that the journal has something to say for, in the order of the page."""
+    """The plots that the journal has data for, in the order of the page."""
     made = [
         Plot(
             "throughput",
@@ -117,10 +117,10 @@ def _results(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
 def _productivity(epochs: Sequence[Epoch]) -> Draw:
     def draw(axes: "Axes") -> None:
         groups = series.productivity(epochs)
-        most = max(1, *(one.spills for one in groups)) if groups else 1
-        shades = [(0.18, 0.43, 0.62, 0.35 + 0.65 * one.spills / most) for one in groups]
-        heights = [one.results_per_byte * 1000 for one in groups]
-        axes.bar([one.group for one in groups], heights, width=1.0, color=shades)
+        most = max(1, *(group.spills for group in groups)) if groups else 1
+        shades = [(0.18, 0.43, 0.62, 0.35 + 0.65 * group.spills / most) for group in groups]
+        heights = [group.results_per_byte * 1000 for group in groups]
+        axes.bar([group.group for group in groups], heights, width=1.0, color=shades)
         axes.set_xlabel("group")
         axes.set_ylabel("results/kB")
 

@@ -19,7 +19,7 @@ class RunningTime:
     """When each epoch began."""
     ends: tuple[float, ...]
     restarts: tuple[float, ...]
-    """When a new driver went on."""
+    """When a new driver took over."""
 
 
 def running_time(epochs: Sequence[Epoch]) -> RunningTime:
@@ -63,7 +63,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class GroupProductivity:
-    """What one group gave at run time, and took, over all its generations."""
+    """Results that a group gave at run time, and the state it took, over all its generations."""
 
     group: int
     results: int
@@ -89,7 +89,7 @@ def throughput(epochs: Sequence[Epoch], time: RunningTime) -> Line:
 
 def memory(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, ...]:
     """Resident state per processor in bytes: at the end of each epoch, and after each spill."""
-    count = 1 + max((one.processor for epoch in epochs for one in epoch.processors), default=-1)
+    count = 1 + max((part.processor for epoch in epochs for part in epoch.processors), default=-1)
     return tuple(_memory(processor, epochs, time) for processor in range(count))
 
 
@@ -101,7 +101,7 @@ def _memory(processor: int, epochs: Sequence[Epoch], time: RunningTime) -> Line:
                 points.append((time.begins[n], spill.resident_bytes))
                 points.append((time.begins[n], spill.resident_bytes - spill.bytes))
         points.extend(
-            (time.ends[n], one.resident_bytes) for one in epoch.processors if one.processor == processor
+            (time.ends[n], part.resident_bytes) for part in epoch.processors if part.processor == processor
         )
     thinned = [(points[part[-1]][0], max(points[n][1] for n in part)) for part in _parts(len(points))]
     return Line(f"processor {processor}", tuple(s for s, _ in thinned), tuple(v for _, v in thinned))
@@ -123,7 +123,7 @@ def results(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, Line]:
 
 
 def lateness(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, ...]:
-    """Late and expired rows so far; nothing when there never were any."""
+    """Late and expired rows so far; empty if there were none."""
     lines = (
         _growing("late rows", [epoch.late_rows for epoch in epochs], time),
         _growing("expired rows", [epoch.expired_rows for epoch in epochs], time),
@@ -142,7 +142,7 @@ def phases(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Line, ...]:
 
 
 def productivity(epochs: Sequence[Epoch]) -> tuple[GroupProductivity, ...]:
-    """By group; nothing when the journal does not know the groups' bytes."""
+    """By group; empty if the journal lacks the bytes of groups."""
     sizes: Counter[int] = Counter()
     produced: Counter[int] = Counter()
     spills: Counter[int] = Counter()
@@ -150,9 +150,9 @@ def productivity(epochs: Sequence[Epoch]) -> tuple[GroupProductivity, ...]:
         for spill in epoch.spills:
             spills.update(spill.groups)
         if not epoch.is_cleanup:
-            for one in epoch.processors:
-                sizes.update(one.group_bytes)
-                produced.update(one.group_results)
+            for part in epoch.processors:
+                sizes.update(part.group_bytes)
+                produced.update(part.group_results)
     return tuple(
         GroupProductivity(group, produced[group], sizes[group], spills[group]) for group in sorted(sizes)
     )

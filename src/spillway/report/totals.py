@@ -25,7 +25,7 @@ class Totals:
     late_rows: int
     expired_rows: int
     budget_bytes: int | None
-    """Of one processor, as it was last."""
+    """Of the first processor, in the last epoch that has one."""
     resident_bytes_peak: tuple[int, ...]
     lineage_one_in: int = 1
     lineage_error: float = 0.0
@@ -37,8 +37,8 @@ class Totals:
 def totals(epochs: Sequence[Epoch], time: RunningTime) -> Totals:
     peak: dict[int, int] = {}
     for epoch in epochs:
-        for one in epoch.processors:
-            peak[one.processor] = max(peak.get(one.processor, 0), one.resident_bytes)
+        for part in epoch.processors:
+            peak[part.processor] = max(peak.get(part.processor, 0), part.resident_bytes)
     spills = [spill for epoch in epochs for spill in epoch.spills]
     return Totals(
         epochs=len(epochs),

@@ -75,7 +75,7 @@ def _box(axes: "Axes", at: tuple[int, float], text: str, colour: str, *, filled:
 def _places(report: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
     """Column and row of every relation and join; a segment's joins are above each other."""
     places: dict[str, tuple[int, float]] = {}
-    by_name = {f"segment {one['number']}": one for one in report["segments"]}
+    by_name = {f"segment {segment['number']}": segment for segment in report["segments"]}
     column = 0
 
     def place(name: str) -> tuple[int, float]:

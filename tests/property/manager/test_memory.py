@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from kit.examples import tries
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.model.schema import Column
 from spillway.model.view import View
@@ -75,17 +76,17 @@ def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> I
         budget = engine.config.budget
         assert budget is not None
         size = max(1, budget.limits(engine.config.limits, 1).round_bytes // row_bytes)
-        while engine.has_begun_cleanup:
-            yield engine.run_cleanup_epoch(LocalCluster(operator), Cleaning.BEGUN)
+        while engine.has_cursor:
+            yield engine.run_cleanup_epoch(LocalCluster(operator), Cleaning.RESUMED)
         yield engine.run_epoch(LocalCluster(operator, batch, size), number)
         while engine.has_pending:
             yield engine.run_epoch(LocalCluster(operator), None)
-        if engine.has_lagging or engine.has_room:
-            cleaning = Cleaning.LAGGING if engine.has_lagging else Cleaning.FITTING
+        if engine.has_expiring or engine.has_room:
+            cleaning = Cleaning.EXPIRING if engine.has_expiring else Cleaning.RETURNING
             yield engine.run_cleanup_epoch(LocalCluster(operator), cleaning)
-    while engine.has_begun_cleanup or engine.has_pending or engine.has_held or engine.has_cleanup:
-        if engine.has_begun_cleanup:
-            yield engine.run_cleanup_epoch(LocalCluster(operator), Cleaning.BEGUN)
+    while engine.has_cursor or engine.has_pending or engine.has_held or engine.has_cleanup:
+        if engine.has_cursor:
+            yield engine.run_cleanup_epoch(LocalCluster(operator), Cleaning.RESUMED)
         elif engine.has_pending or engine.has_held:
             yield engine.run_epoch(LocalCluster(operator), None, ending=True)
         else:

@@ -88,7 +88,7 @@ def test_a_skewed_start_is_balanced_and_users_can_move_groups(lab: "Lab") -> Non
     feed(lab, 3)
     with pytest.raises(SpillwayError, match="no groups"):
         query.move([24], 0)
-    assert query.move([5], 7) == ["there is no processor 7"] or query._engine.controller.relocation.table
+    assert query.move([5], 7) == ["there is no processor 7"] or query._engine.controller.relocation.moves
     summary = finish(lab, query, **options)
     assert lab.results() == lab.duckdb(SQL)
     assert summary["relocations"] >= 2

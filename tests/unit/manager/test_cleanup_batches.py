@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from spillway.manager.cleanup import (
-    PIECE_BYTES,
-    UNLIMITED_BATCH_BYTES,
-    begun_batches,
-    fitting_groups,
+    CleanupLimits,
     new_batches,
+    resumed_batches,
+    returning_groups,
     shared_out,
 )
 from spillway.state.log.cursor import Cursor
@@ -15,6 +14,8 @@ from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import NO_BATCH, Manifest
 from spillway.state.orders.orders import CleanupBatch
 from spillway.state.rows.run import Position, Run
+
+LIMITS = CleanupLimits()
 
 
 def state(size: int, results: int = 0, *, spilled: int = 0, ended: tuple[int, ...] = (0,)) -> GroupState:
@@ -31,59 +32,59 @@ def groups_of(batches: list[CleanupBatch]) -> list[int]:
 
 def test_batches_fill_the_limit_and_the_most_rewarding_come_first() -> None:
     held = manifest(state(40, 40), state(30, 90), state(60, 0), state(40, 40))
-    assert groups_of(new_batches(held, 0b1111, 110, restore=False)) == [0b1011, 0b0100]
-    assert groups_of(new_batches(held, 0b1111, 109, restore=False)) == [0b0011, 0b1100]
-    assert groups_of(new_batches(held, 0b1101, 80, restore=False)) == [0b1001, 0b0100]
-    assert groups_of(new_batches(held, 0b1111, 1, restore=False)) == [0b0010, 0b0001, 0b1000, 0b0100]
-    assert new_batches(held, 0, 100, restore=False) == []
+    assert groups_of(new_batches(held, 0b1111, 110, LIMITS, restore=False)) == [0b1011, 0b0100]
+    assert groups_of(new_batches(held, 0b1111, 109, LIMITS, restore=False)) == [0b0011, 0b1100]
+    assert groups_of(new_batches(held, 0b1101, 80, LIMITS, restore=False)) == [0b1001, 0b0100]
+    assert groups_of(new_batches(held, 0b1111, 1, LIMITS, restore=False)) == [0b0010, 0b0001, 0b1000, 0b0100]
+    assert new_batches(held, 0, 100, LIMITS, restore=False) == []
 
 
 def test_without_a_budget_batches_have_a_size_of_their_own() -> None:
-    half = UNLIMITED_BATCH_BYTES // 2
+    half = LIMITS.unlimited_batch_bytes // 2
     held = manifest(state(half, 3), state(half, 2), state(1, 0))
-    batches = new_batches(held, 0b111, None, restore=True)
+    batches = new_batches(held, 0b111, None, LIMITS, restore=True)
     assert groups_of(batches) == [0b011, 0b100]
-    assert [batch.cursor.piece_bytes for batch in batches] == [UNLIMITED_BATCH_BYTES // 4] * 2
+    assert [batch.cursor.piece_bytes for batch in batches] == [LIMITS.unlimited_batch_bytes // 4] * 2
 
 
 def test_a_group_on_disk_and_in_memory_counts_with_both() -> None:
     held = manifest(state(10, 9, spilled=50), state(10, 0, spilled=40))
-    assert groups_of(new_batches(held, 0b11, 110, restore=False)) == [0b11]
-    assert groups_of(new_batches(held, 0b11, 109, restore=False)) == [0b01, 0b10]
+    assert groups_of(new_batches(held, 0b11, 110, LIMITS, restore=False)) == [0b11]
+    assert groups_of(new_batches(held, 0b11, 109, LIMITS, restore=False)) == [0b01, 0b10]
 
 
 def test_a_group_larger_than_the_limit_is_cut_into_parts() -> None:
     limit = 1_000_000
     held = manifest(state(limit, 5), state(limit + 1, 4), state(3 * limit, 3), state(3 * limit + 1, 2))
-    batches = new_batches(held, 0b1111, limit, restore=True)
+    batches = new_batches(held, 0b1111, limit, LIMITS, restore=True)
     assert groups_of(batches) == [0b0001, 0b0010, 0b0100, 0b1000]
     assert [batch.cursor.parts for batch in batches] == [1, 2, 3, 4]
     assert all(batch.cursor.restore for batch in batches)
     assert [batch.cursor.piece_bytes for batch in batches] == [limit // 4] * 4
-    small = new_batches(held, 0b0001, 8, restore=False)[0].cursor
-    assert (small.piece_bytes, small.restore, small.parts) == (PIECE_BYTES, False, limit // 8)
-    assert new_batches(manifest(state(0)), 0b1, 8, restore=False)[0].cursor.parts == 1
+    small = new_batches(held, 0b0001, 8, LIMITS, restore=False)[0].cursor
+    assert (small.piece_bytes, small.restore, small.parts) == (LIMITS.piece_bytes, False, limit // 8)
+    assert new_batches(manifest(state(0)), 0b1, 8, LIMITS, restore=False)[0].cursor.parts == 1
 
 
 def test_groups_that_fit_return_to_their_own_processor() -> None:
     held = manifest(
         state(5, 90, spilled=40), state(5, 10, spilled=40), state(5, 50, spilled=30), state(5, 0, ended=())
     )
-    assert fitting_groups(held, {0: 40, 1: 30}) == 0b101
-    assert fitting_groups(held, {0: 39, 1: 29}) == 0
-    assert fitting_groups(held, {0: 80}) == 0b011
-    assert fitting_groups(held, {0: 79, 1: 100}) == 0b101
-    assert fitting_groups(held, {}) == 0
+    assert returning_groups(held, {0: 40, 1: 30}) == 0b101
+    assert returning_groups(held, {0: 39, 1: 29}) == 0
+    assert returning_groups(held, {0: 80}) == 0b011
+    assert returning_groups(held, {0: 79, 1: 100}) == 0b101
+    assert returning_groups(held, {}) == 0
     first = replace(held, groups={0: state(5, 1, spilled=40), 1: state(5, 1, spilled=40)})
-    assert fitting_groups(first, {0: 40}) == 0b01  # of equals the first
+    assert returning_groups(first, {0: 40}) == 0b01  # of equals the first
     small = replace(held, groups={0: state(5, 90, spilled=40), 1: state(5, 10, spilled=20)})
-    assert fitting_groups(small, {0: 30}) == 0b10  # one that does not fit is passed over
+    assert returning_groups(small, {0: 30}) == 0b10  # one that does not fit is passed over
 
 
 def test_batches_are_dealt_in_turn() -> None:
     batches = [CleanupBatch(Cursor(1 << group, False, 1), (), 1) for group in range(5)]
     dealt = shared_out(batches, 2)
-    assert [groups_of(list(one)) for one in dealt] == [[0b1, 0b100, 0b10000], [0b10, 0b1000]]
+    assert [groups_of(list(mine)) for mine in dealt] == [[0b1, 0b100, 0b10000], [0b10, 0b1000]]
     assert shared_out(batches[:1], 3) == [(batches[0],), (), ()]
 
 
@@ -98,10 +99,10 @@ def test_slices_come_with_their_generation_in_order() -> None:
     cursor = Cursor(0b0111, True, 1, row=4)
     held = replace(
         manifest(state(1, ended=(1, 5)), state(1, ended=(3,)), state(1, ended=(1,)), state(1, ended=())),
-        runs={one.name: one for one in (second, first, third, other)},
+        runs={run.name: run for run in (second, first, third, other)},
         cursors=(cursor,),
     )
-    (batch,) = begun_batches(held)
+    (batch,) = resumed_batches(held)
     assert batch.cursor == cursor
     assert batch.slices == (
         (first, ((0, 0b0111),)),
@@ -109,4 +110,4 @@ def test_slices_come_with_their_generation_in_order() -> None:
         (third, ((1, 0b0110), (2, 0b0001))),
     )
     assert batch.generations == 3
-    assert new_batches(replace(held, runs={}), 0b1, 8, restore=False)[0].generations == 1
+    assert new_batches(replace(held, runs={}), 0b1, 8, LIMITS, restore=False)[0].generations == 1

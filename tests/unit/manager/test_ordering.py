@@ -8,6 +8,7 @@ import pyarrow as pa
 from spillway.manager.change import Change
 from spillway.manager.config import EngineConfig
 from spillway.manager.ordering import OrderMaker
+from spillway.manager.relocation.decision import Relocation
 from spillway.manager.spill import Spill
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
@@ -22,22 +23,25 @@ def test_a_receiver_frees_what_is_cleaned_up_while_it_is_loaded(tmp_path: Path) 
     run = Run("r", 0, (1, 0), 1, 20, 2000, 0, live=0b110)
     manifest = Manifest(5, 0, (0, 0, 0, 1), {"r": run})
     moving = Run("r", 0, (1, 0), 1, 20, 2000, 0, live=0b010)
-    change = Change(placement=manifest.placement, processors=2, incoming={1: (moving,)})
+    change = Change(Relocation(manifest=manifest, processors=2, incoming={1: (moving,)}))
     config = EngineConfig(groups=4, processors=2, tier=str(tmp_path))
     inputs = tuple(WireInput(name, (), ()) for name in ("a", "b"))
     join = JoinOperator(inputs, (), None, ((), ()), 4, pa.schema([]))
-    maker = OrderMaker(config, Graph.of_one(join), str(tmp_path), None, 1)
+    maker = OrderMaker(config, None, Graph.of_one(join), str(tmp_path), None, 1)
     expiry = Expiry((), None)
-    first, second = maker.orders(manifest, change, expiry, None, free=0b0011, ending=False)
+    first, second = maker.orders(change, expiry, None, free=0b0011, ending=False)
     assert (first.free, second.free) == (0b0011, 0b0001)
     spilled = replace(change, spills=(Spill(0, 0b0010, 100, 0, "full"),))
-    first, second = maker.orders(manifest, spilled, expiry, None, free=0, ending=False)
+    first, second = maker.orders(spilled, expiry, None, free=0, ending=False)
     assert (second.incoming, second.free) == ((), 0)
-    more = replace(spilled, incoming={1: (moving, replace(moving, name="s", live=0b110))})
-    first, second = maker.orders(manifest, more, expiry, None, free=0, ending=False)
+    more = replace(
+        spilled,
+        relocation=replace(change.relocation, incoming={1: (moving, replace(moving, name="s", live=0b110))}),
+    )
+    first, second = maker.orders(more, expiry, None, free=0, ending=False)
     assert [(run.name, run.live) for run in second.incoming] == [("s", 0b100)]
     assert (first.free, second.free) == (0b0010, 0b0010)
     first, second = maker.orders(
-        manifest, Change(placement=manifest.placement, processors=2), expiry, None, free=0b0011, ending=False
+        Change(Relocation(manifest=manifest, processors=2)), expiry, None, free=0b0011, ending=False
     )
     assert (first.free, second.free) == (0b0011, 0)

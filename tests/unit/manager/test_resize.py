@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
@@ -56,22 +57,22 @@ def test_new_processors_are_filled_and_what_was_missing_does_not_wait_for_the_en
         if epoch == RESIZED:
             assert engine.has_cleanup, "two processors have too little memory"
             engine.controller.resize(engine.manifest, 6)
-        while engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.BEGUN)
+        while engine.has_cursor:
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.RESUMED)
         batch = whole.slice(epoch * share, share).combine_chunks().to_batches()[0]
         entry = engine.run_epoch(LocalCluster(Graph.of_one(plan), batch, batch_rows), epoch)
         while engine.has_backlog:
             entry = engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
-        if engine.has_room and not engine.has_begun_cleanup:
-            entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.FITTING)
-        sizes = [one["resident_bytes"] for one in entry["processors"]]
+        if engine.has_room and not engine.has_cursor:
+            entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.RETURNING)
+        sizes = [part["resident_bytes"] for part in entry["processors"]]
         assert max(sizes) <= BUDGET.memory_bytes
     counts = [engine.manifest.placement.count(processor) for processor in range(6)]
     assert max(counts) - min(counts) <= 2, counts
     assert min(sizes) > 0.5 * max(sizes), sizes
     assert not engine.has_cleanup, "six processors have room for what two had to spill"
     rows = [
-        [{"id": int(one), "k": int(keys[one])} for one in np.flatnonzero(tags == number)]
+        [{"id": int(row), "k": int(keys[row])} for row in np.flatnonzero(tags == number)]
         for number in range(2)
     ]
     wanted = Counter(tuple(row["id"] for row in found) for found in join(rows, lambda _, row: row["k"]))

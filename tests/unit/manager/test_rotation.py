@@ -11,6 +11,7 @@ from spillway.policy.turns import GROUP, SHARE
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import Manifest
 from spillway.state.rows.pending import Pending
+from spillway.testing import ManualClock
 
 MB = 1 << 20
 BUDGETS = Budgets((Budget(16 * MB),))
@@ -38,10 +39,10 @@ def manifest(sizes: list[int], suspended: int, input_: dict[int, int], processor
 
 
 def manager(turns: str = SHARE, gap: float | None = None, *, splittable: bool = True) -> RotationManager:
-    return RotationManager(BUDGETS, 0.5, gap, turns, splittable=splittable, clock=lambda: NOW[0])
+    return RotationManager(BUDGETS, CLOCK, 0.5, gap, turns, splittable=splittable)
 
 
-NOW = [0.0]
+CLOCK = ManualClock()
 
 
 def resident(of: Manifest) -> dict[int, int]:
@@ -60,55 +61,55 @@ def decided(rotation: RotationManager, of: Manifest, *, forced: bool = False) ->
 
 
 def test_a_turn_by_share_takes_what_waited_longest_and_makes_room_with_what_came_back_first() -> None:
-    one = manifest([2, 2, 2, 2, 2, 2, 2, 2], 0b11110000, dict.fromkeys(range(4, 8), 10))
-    (swap,) = decided(manager(), one)
+    before = manifest([2, 2, 2, 2, 2, 2, 2, 2], 0b11110000, dict.fromkeys(range(4, 8), 10))
+    (swap,) = decided(manager(), before)
     assert (swap.resumed, swap.suspended, swap.reason) == (0b01110000, 0b0111, "turn")
-    (swap,) = decided(manager(GROUP), one)
+    (swap,) = decided(manager(GROUP), before)
     assert (swap.resumed, swap.suspended) == (0b00010000, 0b0001)
 
 
 def test_input_that_waits_needs_room_too() -> None:
-    one = manifest([6, 2, 2], 0b110, {1: 10, 2: 10})
-    (swap,) = decided(manager(), one)
+    before = manifest([6, 2, 2], 0b110, {1: 10, 2: 10})
+    (swap,) = decided(manager(), before)
     assert (swap.resumed, swap.suspended) == (0b110, 0b001)  # 6 and twice 2 of 9.6 MB do not fit
-    one = manifest([6, 2, 2], 0b110, {1: 10})
-    (swap,) = decided(manager(), one)
+    before = manifest([6, 2, 2], 0b110, {1: 10})
+    (swap,) = decided(manager(), before)
     assert (swap.resumed, swap.suspended) == (0b010, 0)
-    one = manifest([6, 2, 2], 0b110, {1: 2_000})
-    (swap,) = decided(manager(), one)
+    before = manifest([6, 2, 2], 0b110, {1: 2_000})
+    (swap,) = decided(manager(), before)
     assert (swap.resumed, swap.suspended) == (0b010, 0b001)
 
 
 @pytest.mark.parametrize("turns", [SHARE, GROUP])
 def test_the_gap_is_of_all_processors_or_of_each(turns: str) -> None:
-    one = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
+    before = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
     rotation = manager(turns, gap=10.0)
-    NOW[0] = 0.0
-    assert [swap.processor for swap in decided(rotation, one)] == [0, 1]
+    CLOCK.now = 0.0
+    assert [swap.processor for swap in decided(rotation, before)] == [0, 1]
     rotation.observe(21, [Swap(0, 0, 0b10000, 0, 2 * MB, "turn")], {0: 0.5, 1: 0.1})
-    NOW[0] = 5.0
-    assert [swap.processor for swap in decided(rotation, one)] == ([] if turns == SHARE else [1])
-    assert [swap.processor for swap in decided(rotation, one, forced=True)] == [0, 1]
-    NOW[0] = 10.0
-    assert [swap.processor for swap in decided(rotation, one)] == [0, 1]
+    CLOCK.now = 5.0
+    assert [swap.processor for swap in decided(rotation, before)] == ([] if turns == SHARE else [1])
+    assert [swap.processor for swap in decided(rotation, before, forced=True)] == [0, 1]
+    CLOCK.now = 10.0
+    assert [swap.processor for swap in decided(rotation, before)] == [0, 1]
 
 
 def test_unless_told_the_gap_is_as_long_as_the_last_swap_took() -> None:
-    one = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
+    before = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
     rotation = manager(GROUP)
-    NOW[0] = 100.0
+    CLOCK.now = 100.0
     rotation.observe(21, [Swap(n, 0, 0b10000 << n, 0, 2 * MB, "turn") for n in range(2)], {0: 3.0, 1: 1.0})
-    NOW[0] = 102.0
-    assert [swap.processor for swap in decided(rotation, one)] == [1]
+    CLOCK.now = 102.0
+    assert [swap.processor for swap in decided(rotation, before)] == [1]
 
 
 def test_beyond_the_bound_turns_do_not_wait_and_begin_with_what_waits_most() -> None:
-    one = manifest([2, 2, 2, 2], 0b1100, {2: 10, 3: 2_000})
+    before = manifest([2, 2, 2, 2], 0b1100, {2: 10, 3: 2_000})
     rotation = manager(gap=3600.0)
     rotation.observe(20, [Swap(0, 0, 1, 0, 1, "turn")], {0: 1.0})
-    assert not rotation.is_behind(one)
-    assert decided(rotation, one) == []
-    more = replace(one, pending={0: (waits({2: 10, 3: 6_200}),)})
+    assert not rotation.is_behind(before)
+    assert decided(rotation, before) == []
+    more = replace(before, pending={0: (waits({2: 10, 3: 6_200}),)})
     assert rotation.is_behind(more)
     (swap,) = decided(rotation, more)
     assert (swap.resumed & 0b1000, swap.reason) == (0b1000, "turn, too much waits")
@@ -119,18 +120,18 @@ def test_beyond_the_bound_turns_do_not_wait_and_begin_with_what_waits_most() -> 
 
 def test_rows_that_no_watermark_has_passed_do_not_count() -> None:
     entry = replace(waits({3: 8_000}), earliest=70)
-    one = replace(manifest([2] * 4, 0b1000, {}), pending={0: (entry,)}, watermark=70)
-    assert not manager().is_behind(one)
-    assert manager().is_behind(replace(one, watermark=71))
+    before = replace(manifest([2] * 4, 0b1000, {}), pending={0: (entry,)}, watermark=70)
+    assert not manager().is_behind(before)
+    assert manager().is_behind(replace(before, watermark=71))
 
 
 def test_groups_larger_than_memory_are_spilled_only_if_they_may_be_split() -> None:
-    one = manifest([13, 2, 13], 0b100, {2: 10})
+    before = manifest([13, 2, 13], 0b100, {2: 10})
     victims = [Spill(0, 0b001, 13 * MB, 15 * MB, "least-productive")]
-    swaps, spills = manager().decide(one, victims, resident(one), forced=True)
+    swaps, spills = manager().decide(before, victims, resident(before), forced=True)
     assert [spill.groups for spill in spills] == [0b001, 0b100]
     assert [(swap.suspended, swap.resumed, swap.resumed_bytes) for swap in swaps] == [(0, 0b100, 0)]
-    swaps, spills = manager(splittable=False).decide(one, victims, resident(one), forced=True)
+    swaps, spills = manager(splittable=False).decide(before, victims, resident(before), forced=True)
     assert spills == []
     (swap,) = swaps
     assert (swap.suspended, swap.resumed) == (0b011, 0b100)
@@ -138,6 +139,6 @@ def test_groups_larger_than_memory_are_spilled_only_if_they_may_be_split() -> No
 
 
 def test_no_turn_on_a_processor_that_is_about_to_go() -> None:
-    one = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
-    swaps, _ = manager().decide(one, [], resident(one), forced=True, closing=range(1, 2))
+    before = manifest([2] * 8, 0b11110000, dict.fromkeys(range(4, 8), 10), processors=2)
+    swaps, _ = manager().decide(before, [], resident(before), forced=True, closing=range(1, 2))
     assert [swap.processor for swap in swaps] == [0]

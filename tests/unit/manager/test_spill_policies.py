@@ -24,7 +24,7 @@ from spillway.state.join.operator import JoinOperator
 from spillway.state.join.reference import join
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
-from spillway.testing import ListSink, LocalCluster
+from spillway.testing import ListSink, LocalCluster, ManualClock
 
 MEMORY_BYTES = 4 << 20
 TIMES_MEMORY = 1.5
@@ -74,7 +74,7 @@ class Input:
 
     def wanted(self) -> Counter[tuple[int, ...]]:
         rows = [
-            [{"id": int(one), "k": int(self.keys[one])} for one in np.flatnonzero(self.tags == number)]
+            [{"id": int(row), "k": int(self.keys[row])} for row in np.flatnonzero(self.tags == number)]
             for number in range(self.inputs)
         ]
         return Counter(tuple(row["id"] for row in found) for found in join(rows, lambda _, row: row["k"]))
@@ -94,7 +94,8 @@ def run(engine: Engine, batches: Sequence[pa.RecordBatch]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "inputs"), [*((one, 3) for one in POLICIES), ("least-productive", 5), ("recent-history", 5)]
+    ("policy", "inputs"),
+    [*((policy, 3) for policy in POLICIES), ("least-productive", 5), ("recent-history", 5)],
 )
 def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     quick_directory: Callable[[], Path], policy: str, inputs: int
@@ -109,9 +110,9 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     durable = sum(path.stat().st_size for path in (directory / "state" / "runs").iterdir())
     assert durable >= TIMES_MEMORY * MEMORY_BYTES
     assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
-    reports = [one for entry in epochs for one in entry["processors"]]
-    assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
-    assert max(one["peak_bytes"] for one in reports) <= MEMORY_BYTES
+    reports = [part for entry in epochs for part in entry["processors"]]
+    assert max(part["resident_bytes"] for part in reports) <= MEMORY_BYTES
+    assert max(part["peak_bytes"] for part in reports) <= MEMORY_BYTES
     wanted = given.wanted()
     assert Counter(sink.rows()) == wanted
     counters = engine.manifest.counters
@@ -138,16 +139,22 @@ def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
     sink = ListSink(str(directory / "staging"))
     with Journal(directory / FILE_NAME) as journal:
         engine = Engine(
-            config, Graph.of_one(plan), "q", Storage(str(directory / "state")), sink, journal, lambda: 0.0
+            config,
+            Graph.of_one(plan),
+            "q",
+            Storage(str(directory / "state")),
+            sink,
+            journal,
+            ManualClock(tick_seconds=1e-3),
         )
         run(engine, given.batches(12))
     epochs = list(read_journal(directory / FILE_NAME))
-    begun = [one for entry in epochs for one in entry["relocation"]["begun"]]
-    switched = {one["number"] for entry in epochs for one in entry["relocation"]["switched"]}
-    assert any(one["makes_room"] and one["bytes"] and one["number"] in switched for one in begun)
+    begun = [move for entry in epochs for move in entry["relocation"]["begun"]]
+    completed = {move["number"] for entry in epochs for move in entry["relocation"]["switched"]}
+    assert any(move["makes_room"] and move["bytes"] and move["number"] in completed for move in begun)
     for entry in epochs:
-        making = {one["receiver"] for one in entry["relocation"]["begun"] if one["makes_room"]}
+        making = {move["receiver"] for move in entry["relocation"]["begun"] if move["makes_room"]}
         assert making <= {spill["processor"] for spill in entry["spills"]}, "room is made at once"
-    reports = [one for entry in epochs for one in entry["processors"]]
-    assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
+    reports = [part for entry in epochs for part in entry["processors"]]
+    assert max(part["resident_bytes"] for part in reports) <= MEMORY_BYTES
     assert Counter(sink.rows()) == given.wanted()

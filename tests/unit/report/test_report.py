@@ -91,10 +91,10 @@ def test_series_follow_the_journal(finished: Finished) -> None:
     assert max(lines[0].values) <= 4 << 20
     assert len(spill_marks(epochs, time)) == engine.manifest.counters.spills
     groups = productivity(epochs)
-    assert sum(one.results for one in groups) == engine.manifest.counters.results_runtime
+    assert sum(group.results for group in groups) == engine.manifest.counters.results_runtime
     # The journal's bytes are what the manifest knows of each group, over all its generations.
-    for one in groups:
-        assert one.bytes == engine.manifest.groups[one.group].total_bytes
+    for group in groups:
+        assert group.bytes == engine.manifest.groups[group.group].total_bytes
 
 
 def test_time_without_a_driver_is_left_out(finished: Finished, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_journal_without_budget_and_bytes_still_gives_a_page(finished: Finishe
     for entry in entries:
         for key in ("budget_bytes", "state_bytes", "token", "late_rows", "expired_rows"):
             entry.pop(key)
-        for one in entry["processors"]:
-            one.pop("group_bytes")
+        for part in entry["processors"]:
+            part.pop("group_bytes")
     (state / FILE_NAME).write_text("".join(json.dumps(entry) + "\n" for entry in entries[1:]))
     told = write_report(str(state), tmp_path / "page.html")
     assert (told["budget_bytes"], told["missing_epochs"]) == (None, 1)
@@ -165,11 +165,11 @@ def test_the_command_prints_one_json_object(finished: Finished, tmp_path: Path, 
         (lambda state: (state / "query.json").unlink(), "is not a checkpoint: it has no query.json"),
         (lambda state: (state / "query.json").write_text("{}\n{}"), "is corrupted"),
         (lambda state: (state / FILE_NAME).unlink(), "has no journal"),
-        (lambda state: (state / FILE_NAME).write_text(""), "is empty: no epoch is through yet"),
+        (lambda state: (state / FILE_NAME).write_text(""), "is empty: no epoch has completed"),
         (lambda state: insert(state, "\x00garbage"), "line 2 is not a JSON object"),
         (lambda state: insert(state, "[1]"), "line 2 is not a JSON object"),
-        (lambda state: insert(state, '{"sequence":1}'), "line 2 is no epoch: no 'seconds'"),
-        (lambda state: insert(state, '{"seconds":3}'), "line 2 is no epoch"),
+        (lambda state: insert(state, '{"sequence":1}'), "line 2 is not an epoch: no 'seconds'"),
+        (lambda state: insert(state, '{"seconds":3}'), "line 2 is not an epoch"),
     ],
 )
 def test_what_is_no_journal_is_refused_in_one_line(

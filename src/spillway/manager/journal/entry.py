@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from spillway.manager.budget import Budget, Budgets, budget_of
 from spillway.manager.change import Change
 from spillway.manager.config import EngineConfig
 from spillway.manager.journal.moves import relocation_entry
@@ -16,17 +17,24 @@ from spillway.state.step import typical_error
 
 
 def epoch_entry(
-    record: EpochRecord, manifest: Manifest, reports: Sequence[Report], change: Change, config: EngineConfig
+    record: EpochRecord,
+    manifest: Manifest,
+    reports: Sequence[Report],
+    change: Change,
+    config: EngineConfig,
+    budgets: Budgets | None,
 ) -> dict[str, Any]:
-    """What the journal says of an epoch, save its times; `placement` if groups have moved."""
-    budget = config.budget_of(0)
-    waiting = [_waiting_entry(manifest, processor, config) for processor in range(len(reports))]
+    """The journal entry of an epoch without its times; it has a `placement` if groups have moved."""
+    first = budget_of(budgets, 0)
+    waiting = [
+        _waiting_entry(manifest, processor, config, budget_of(budgets, processor))
+        for processor in range(len(reports))
+    ]
     return {
         "sequence": record.sequence,
         "token": record.token,
         "batch_id": record.batch_id,
-        "budget_bytes": None if budget is None else budget.memory_bytes,
-        "state_bytes": None if budget is None else budget.state_bytes,
+        **_budget_entry(first),
         "input_rows": record.counters.input_rows,
         "results": record.counters.results_runtime + record.counters.results_cleanup,
         "pending_rows": manifest.pending_rows,
@@ -37,18 +45,19 @@ def epoch_entry(
         "runs": len(manifest.runs),
         "spills": [_spill_entry(spill) for spill in change.spills],
         "swaps": [_swap_entry(swap) for swap in change.swaps],
-        "relocation": relocation_entry(change.decision, change.step),
+        "relocation": relocation_entry(change.relocation.decision, change.relocation),
         "placement": list(manifest.placement) if record.placement is not None else None,
         "load_signal": config.load_signal,
         "quotas": {str(processor): rows for processor, rows in change.quotas.items()},
         "lineage": _lineage_entry(manifest, config.limits.lineage_one_in),
         "suspended_groups": manifest.suspended.bit_count(),
-        "waiting_rows": sum(one["waiting_rows"] for one in waiting),
+        "waiting_rows": sum(entry["waiting_rows"] for entry in waiting),
         "processors": [
             {
                 "processor": report.processor,
                 "host": report.host,
                 "executor": report.executor,
+                **_budget_entry(budget_of(budgets, report.processor)),
                 "input_rows": report.input_rows,
                 "probed_rows": report.probed_rows,
                 "results": report.results,
@@ -69,10 +78,19 @@ def epoch_entry(
     }
 
 
-def _waiting_entry(manifest: Manifest, processor: int, config: EngineConfig) -> dict[str, Any]:
-    """What waits for suspended groups of a processor, and how much may."""
+def _budget_entry(budget: Budget | None) -> dict[str, Any]:
+    return {
+        "budget_bytes": None if budget is None else budget.memory_bytes,
+        "state_bytes": None if budget is None else budget.state_bytes,
+    }
+
+
+def _waiting_entry(
+    manifest: Manifest, processor: int, config: EngineConfig, budget: Budget | None
+) -> dict[str, Any]:
+    """How much input waits for suspended groups of a processor, and how much may wait."""
     waits = suspended_input(manifest, processor).values()
-    budget, limit = config.budget_of(processor), config.rotation_backlog_bytes
+    limit = config.rotation_backlog_bytes
     return {
         "waiting_rows": sum(rows for rows, _ in waits),
         "waiting_bytes": sum(size for _, size in waits),

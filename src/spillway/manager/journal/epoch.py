@@ -1,4 +1,4 @@
-"""An epoch as the journal tells it: the part of an entry that a report needs, checked and typed."""
+"""An epoch read from the journal: the part of an entry that a report needs, checked and typed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class Epoch:
     spills: tuple[SpillEvent, ...]
     swaps: tuple[SwapEvent, ...] = ()
     relocations: int = 0
-    """Moves that were through with this epoch."""
+    """Moves that were completed with this epoch."""
     placement: tuple[int, ...] | None = None
     """The processor of each group, if it changed with this epoch."""
     lineage_one_in: int = 1
@@ -84,7 +84,7 @@ def read_epochs(path: Path) -> tuple[Epoch, ...]:
             epochs.append(_epoch(entry))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise StateError(f"journal {path} is damaged: line {number} is no epoch: {what}") from None
+            raise StateError(f"journal {path} is damaged: line {number} is not an epoch: {what}") from None
     return tuple(epochs)
 
 
@@ -104,9 +104,9 @@ def _epoch(entry: Mapping[str, Any]) -> Epoch:
         pending_rows=int(entry["pending_rows"]),
         budget_bytes=entry.get("budget_bytes"),
         state_bytes=entry.get("state_bytes"),
-        processors=tuple(_part(one) for one in entry["processors"]),
-        spills=tuple(_spill(one) for one in entry["spills"]),
-        swaps=tuple(_swap(one) for one in entry.get("swaps", ())),
+        processors=tuple(_part(part) for part in entry["processors"]),
+        spills=tuple(_spill(spill) for spill in entry["spills"]),
+        swaps=tuple(_swap(swap) for swap in entry.get("swaps", ())),
         relocations=len(entry.get("relocation", {}).get("switched", ())),
         placement=None if entry.get("placement") is None else tuple(entry["placement"]),
         lineage_one_in=int(entry.get("lineage", {}).get("one_in", 1)),
@@ -114,14 +114,14 @@ def _epoch(entry: Mapping[str, Any]) -> Epoch:
     )
 
 
-def _part(one: Mapping[str, Any]) -> ProcessorPart:
+def _part(entry: Mapping[str, Any]) -> ProcessorPart:
     return ProcessorPart(
-        processor=int(one["processor"]),
-        resident_bytes=int(one["resident_bytes"]),
-        probed_rows=int(one["probed_rows"]),
-        group_bytes=_by_group(one.get("group_bytes", {})),
-        group_results=_by_group(one["group_results"]),
-        group_rows=_by_group(one.get("group_rows", {})),
+        processor=int(entry["processor"]),
+        resident_bytes=int(entry["resident_bytes"]),
+        probed_rows=int(entry["probed_rows"]),
+        group_bytes=_by_group(entry.get("group_bytes", {})),
+        group_results=_by_group(entry["group_results"]),
+        group_rows=_by_group(entry.get("group_rows", {})),
     )
 
 
@@ -129,22 +129,22 @@ def _by_group(counts: Mapping[str, Any]) -> dict[int, int]:
     return {int(group): int(count) for group, count in counts.items()}
 
 
-def _spill(one: Mapping[str, Any]) -> SpillEvent:
+def _spill(entry: Mapping[str, Any]) -> SpillEvent:
     return SpillEvent(
-        processor=int(one["processor"]),
-        groups=tuple(int(group) for group in one["groups"]),
-        bytes=int(one["bytes"]),
-        resident_bytes=int(one["resident_bytes"]),
-        reason=str(one["reason"]),
+        processor=int(entry["processor"]),
+        groups=tuple(int(group) for group in entry["groups"]),
+        bytes=int(entry["bytes"]),
+        resident_bytes=int(entry["resident_bytes"]),
+        reason=str(entry["reason"]),
     )
 
 
-def _swap(one: Mapping[str, Any]) -> SwapEvent:
+def _swap(entry: Mapping[str, Any]) -> SwapEvent:
     return SwapEvent(
-        processor=int(one["processor"]),
-        suspended=tuple(int(group) for group in one["suspended"]),
-        resumed=tuple(int(group) for group in one["resumed"]),
-        suspended_bytes=int(one["suspended_bytes"]),
-        resumed_bytes=int(one["resumed_bytes"]),
-        reason=str(one["reason"]),
+        processor=int(entry["processor"]),
+        suspended=tuple(int(group) for group in entry["suspended"]),
+        resumed=tuple(int(group) for group in entry["resumed"]),
+        suspended_bytes=int(entry["suspended_bytes"]),
+        resumed_bytes=int(entry["resumed_bytes"]),
+        reason=str(entry["reason"]),
     )

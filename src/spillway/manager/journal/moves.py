@@ -1,32 +1,33 @@
-"""How the journal records relocation: what was begun, refused, loaded, switched and abandoned in an epoch."""
+"""How the journal records relocation in an epoch: begun, refused, loaded, completed, abandoned."""
 
 from typing import Any
 
-from spillway.manager.relocation import Decision, MoveInProgress, Refusal, RelocationStep
+from spillway.manager.relocation import Decision, MoveInProgress, Refusal
+from spillway.manager.relocation.decision import Step
 from spillway.model import members
 from spillway.policy.placement import ForcedSpill, Move
 
 
-def relocation_entry(decision: Decision, step: RelocationStep) -> dict[str, Any]:
+def relocation_entry(decision: Decision, step: Step) -> dict[str, Any]:
     return {
-        "begun": [_begun_entry(one) for one in decision.begun],
+        "begun": [_moving_entry(moving) for moving in decision.begun],
         "forced_spills": [_spill_entry(spill) for spill in decision.spills],
         "refused": [_refusal_entry(refusal) for refusal in decision.refused],
-        "postponed": sorted(decision.postponed),
+        "postponed": sorted(decision.relieved),
         "loads": [
             {"number": load.number, "sender": load.sender, "receiver": load.receiver, "bytes": load.bytes}
             for load in step.loads
         ],
-        "switched": [_begun_entry(one) for one in step.switched],
+        "switched": [_moving_entry(moving) for moving in step.completed],
         "abandoned": [
-            {"number": one.number, "groups": list(members(one.groups)), "reason": one.reason}
-            for one in step.abandoned
+            {"number": part.number, "groups": list(members(part.groups)), "reason": part.reason}
+            for part in step.abandoned
         ],
     }
 
 
-def _begun_entry(one: MoveInProgress) -> dict[str, Any]:
-    return {"number": one.number, **_move_entry(one.move)}
+def _moving_entry(moving: MoveInProgress) -> dict[str, Any]:
+    return {"number": moving.number, **_move_entry(moving.move)}
 
 
 def _move_entry(move: Move) -> dict[str, Any]:
@@ -50,6 +51,6 @@ def _spill_entry(spill: ForcedSpill) -> dict[str, Any]:
 
 
 def _refusal_entry(refusal: Refusal) -> dict[str, Any]:
-    one = refusal.suggestion
-    suggestion = _move_entry(one) if isinstance(one, Move) else _spill_entry(one)
-    return {"suggestion": suggestion, "reason": refusal.reason}
+    suggestion = refusal.suggestion
+    entry = _move_entry(suggestion) if isinstance(suggestion, Move) else _spill_entry(suggestion)
+    return {"suggestion": entry, "reason": refusal.reason}

@@ -1,27 +1,22 @@
 """Moving groups between processors while a query runs: decisions, moves in progress, statistics.
 
-Start with `protocol`; the policies are in `policy.placement`.
+Contract: a relocation is suggested, then refused or begun, loaded, and completed or abandoned; only
+`RelocationManager` changes its state, and only after the epoch is committed.
+Start with `protocol`; `safety` has the reasons of refusals; the policies are in `policy.placement`.
 """
 
-from spillway.manager.relocation.moves import MoveInProgress, incoming_runs, placed
-from spillway.manager.relocation.protocol import (
-    Decision,
-    Refusal,
-    RelocationLimits,
-    RelocationManager,
-    RelocationStep,
-)
-from spillway.manager.relocation.statistics import PlacementStatistics, fixed_groups
+from spillway.manager.relocation.decision import Decision, Refusal, Relocation
+from spillway.manager.relocation.moves import MoveInProgress
+from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
+from spillway.manager.relocation.statistics import PlacementStatistics, Sampling
 
 __all__ = [
     "Decision",
     "MoveInProgress",
     "PlacementStatistics",
     "Refusal",
+    "Relocation",
     "RelocationLimits",
     "RelocationManager",
-    "RelocationStep",
-    "fixed_groups",
-    "incoming_runs",
-    "placed",
+    "Sampling",
 ]

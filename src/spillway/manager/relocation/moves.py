@@ -1,9 +1,9 @@
-"""Moves under way, as values: make before break.
+"""Moves in progress, as values: make before break.
 
-The sender goes on with its groups while the receiver loads them from the durable runs, at most so many bytes
-per epoch, run by run, so that each is read once. When all is loaded, the placement changes. What the groups
-have grown by meanwhile the receiver reads with the change, as it reads any new run.
-A table of moves lives in the driver only: after a restart nothing is under way, and nothing is lost.
+The sender keeps its groups while the receiver loads them from the durable runs: a limited number of bytes per
+epoch, run by run, so that each is read once. When all is loaded, the placement changes, and the receiver
+reads the runs that were added since, as it reads any new run.
+The list of moves lives in the driver only: after a restart nothing is in progress, and nothing is lost.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,53 +59,53 @@ def begun(
     return MoveInProgress(number, move, parts, epoch, now_seconds)
 
 
-def next_loads(table: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load, ...]:
+def next_loads(moves: Iterable[MoveInProgress], limit_bytes: int) -> tuple[Load, ...]:
     """What the receivers load in the next epoch, each at most `limit_bytes`; older moves first."""
     spent: dict[int, int] = {}
     loads = []
-    for one in table:
-        receiver = one.move.receiver
-        size = min(one.left_bytes, limit_bytes - spent.get(receiver, 0))
+    for moving in moves:
+        receiver = moving.move.receiver
+        size = min(moving.left_bytes, limit_bytes - spent.get(receiver, 0))
         if size > 0:
             spent[receiver] = spent.get(receiver, 0) + size
-            loads.append(Load(one.number, one.move.sender, receiver, size))
+            loads.append(Load(moving.number, moving.move.sender, receiver, size))
     return tuple(loads)
 
 
-def advanced(table: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[MoveInProgress, ...]:
-    """The table after an epoch that loaded this."""
+def advanced(moves: Iterable[MoveInProgress], loads: Sequence[Load]) -> tuple[MoveInProgress, ...]:
+    """The moves after an epoch that loaded this."""
     by_number = {load.number: load.bytes for load in loads}
     return tuple(
         replace(
-            one,
-            loaded_bytes=one.loaded_bytes + by_number.get(one.number, 0),
-            waited_epochs=one.waited_epochs + (one.left_bytes == 0),
+            moving,
+            loaded_bytes=moving.loaded_bytes + by_number.get(moving.number, 0),
+            waited_epochs=moving.waited_epochs + (moving.left_bytes == 0),
         )
-        for one in table
+        for moving in moves
     )
 
 
 def placed(placement: Sequence[int], moves: Iterable[MoveInProgress]) -> tuple[int, ...]:
     """The placement after these moves."""
-    owners = {group: one.move.receiver for one in moves for group in members(one.groups)}
+    owners = {group: moving.move.receiver for moving in moves for group in members(moving.groups)}
     return tuple(owners.get(group, owner) for group, owner in enumerate(placement))
 
 
-def moving_groups(table: Iterable[MoveInProgress]) -> GroupSet:
-    return group_set(group for one in table for group in members(one.groups))
+def moving_groups(moves: Iterable[MoveInProgress]) -> GroupSet:
+    return group_set(group for moving in moves for group in members(moving.groups))
 
 
-def incoming_runs(runs: Iterable[Run], one: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
-    """The runs that the receiver has after so many bytes, oldest first, with the groups that move.
+def incoming_runs(runs: Iterable[Run], moving: MoveInProgress, loaded_bytes: int) -> tuple[Run, ...]:
+    """The runs that the receiver has after loading this many bytes, oldest first, with the moving groups.
 
     The share of a run that belongs to the groups is estimated from their number, so an epoch may load a run
     more or less than its bytes say; after all bytes it has all runs from before the move.
     """
-    total = sum(size for _, size in one.sizes)
+    total = sum(size for _, size in moving.sizes)
     slices = [
-        (replace(run, live=run.live & one.groups), run.bytes * (run.live & one.groups).bit_count())
+        (replace(run, live=run.live & moving.groups), run.bytes * (run.live & moving.groups).bit_count())
         for run in in_order(runs)
-        if run.live & one.groups and run.last_epoch < one.begun_epoch
+        if run.live & moving.groups and run.last_epoch < moving.begun_epoch
     ]
     whole = sum(weight for _, weight in slices)
     taken, reached = [], 0

@@ -1,20 +1,37 @@
-"""Decides, between two epochs, which groups change their processor, and sees the moves through.
+"""The state machine of a relocation: suggested, then refused or begun, loaded, and completed or abandoned.
 
-A policy suggests; each suggestion is accepted, or refused with a reason. Rules: one adaptation of a kind at a
-time, and not two kinds at once; a minimal span between two; none right after a restart, when statistics are
-empty and images are being read back; no group inside a row, in clean-up or on the move; no processor beyond
-its memory for state. What is suggested together (a round of Flux, a diffusion) is one adaptation.
+    suggested    by a policy, by a user, or because the number of processors changes
+    refused      with a reason, which the journal gets (`safety` and the rules below)
+    begun        the sender still owns the groups; the receiver loads them, a slice per epoch (`moves`)
+    completed    all is loaded: the placement changes with the next epoch
+    abandoned    with a reason: the receiver gives up what it has loaded
 
-Each epoch: `decide`, then `plan` (what the epoch does), and after its commit `observe`. Nothing here reads a
-clock: time comes with the snapshot. Known limit: what was forced to disk is counted from the last restart on.
+Rules: one adaptation of a kind at a time, and not two kinds at once; a minimal span between two; none right
+after a restart, when statistics are empty and images are being read back; no group inside a row, in clean-up
+or already moving; no processor beyond its memory for state. What is suggested together (a round of Flux, a
+diffusion) is one adaptation. While the number of processors changes, the policy is not asked.
+
+Each epoch calls `advance` (or `hold`, if it only cleans up), and `observe` after its commit. Nothing here
+reads a clock: time comes with the snapshot. Known limit: forced spills are counted since the last restart.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from spillway.manager.relocation.moves import Load, MoveInProgress, advanced, begun, moving_groups, next_loads
-from spillway.model import GroupSet, group_set, members
+from spillway.manager.relocation.decision import Abandoned, Decision, Refusal, Relocation, Step
+from spillway.manager.relocation.moves import (
+    Load,
+    MoveInProgress,
+    advanced,
+    begun,
+    incoming_runs,
+    moving_groups,
+    next_loads,
+    placed,
+)
+from spillway.manager.relocation.safety import lacks_room, obstacle, pinned_groups, unsafe_move, unsafe_spill
+from spillway.model import GroupSet, group_set
 from spillway.policy.placement import (
     ForcedSpill,
     Move,
@@ -24,7 +41,10 @@ from spillway.policy.placement import (
     Suggestions,
     next_collection,
     round_is_over,
+    spread_groups,
 )
+from spillway.state.log import Manifest
+from spillway.state.rows import Run
 
 
 class Kind(StrEnum):
@@ -35,50 +55,14 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class RelocationLimits:
     load_bytes: int = 8 << 20
-    """What a receiver loads per epoch, at most, so that no other group waits for a move."""
+    """What a receiver loads per epoch, at most, so that no other group waits for a move. Ours."""
     restart_epochs: int = 5
-    """Epochs after a start or a lost executor in which nothing is adapted."""
+    """Epochs after a start or a lost executor in which nothing is adapted. Ours."""
     wait_epochs: int = 10
     """How long a loaded move waits for groups that are inside a row or in clean-up, before they stay.
 
     And how long a move waits for a receiver that makes room for it.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    suggestion: Move | ForcedSpill
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """A move, or a part of it, that was begun and is not going to happen."""
-
-    number: int
-    groups: GroupSet
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    begun: tuple[MoveInProgress, ...] = ()
-    spills: tuple[ForcedSpill, ...] = ()
-    refused: tuple[Refusal, ...] = ()
-    postponed: frozenset[int] = frozenset()
-    """Processors beyond their memory for state that need not spill: a move under way relieves them."""
-    round_over: bool = False
-    """The statistics begin anew, although nothing moves."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelocationStep:
-    """What the next epoch does for the moves under way."""
-
-    loads: tuple[Load, ...] = ()
-    switched: tuple[MoveInProgress, ...] = ()
-    """Moves whose groups the receiver has from this epoch on."""
-    abandoned: tuple[Abandoned, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,101 +71,174 @@ class RelocationManager:
     limits: RelocationLimits = field(default_factory=RelocationLimits)
     started_epoch: int = 0
     """The first epoch after the last start or loss of an executor."""
-    table: tuple[MoveInProgress, ...] = ()
+    moves: tuple[MoveInProgress, ...] = ()
     collection_seconds: float = 0.0
     """How long the round of statistics is to be, for policies in rounds."""
     forced_bytes: int = 0
     adapted_seconds: dict[int, float] = field(default_factory=dict)
     """Per processor, when its last adaptation ended."""
+    wanted_processors: int | None = None
+    """How many processors there are to be, while that differs from how many there are."""
+    _requested: Decision = field(default_factory=Decision)
+    """What users asked for since the last epoch."""
     _ended: dict[Kind, float] = field(default_factory=dict)
     _moving_since: float | None = None
-    """When the first of the moves under way began, also of those that have ended meanwhile."""
+    """When the first move began since none was in progress."""
     _numbers: int = 0
 
     @property
     def moving(self) -> GroupSet:
-        return moving_groups(self.table)
+        return moving_groups(self.moves)
+
+    def request(self, suggestions: Suggestions, snapshot: PlacementSnapshot) -> Decision:
+        """What a user asks for: spans do not count, safety does."""
+        decision = self._judge(suggestions, snapshot, manual=True)
+        self._requested = decision.after(self._requested)
+        return decision
+
+    def advance(
+        self, manifest: Manifest, snapshot: PlacementSnapshot, resident_bytes: Mapping[int, int]
+    ) -> Relocation:
+        """What the next epoch does; `resident_bytes` is the memory that the processors reported."""
+        decision = self._next_decision(snapshot)
+        step = self.plan(snapshot, pinned_groups(manifest))
+        after = manifest
+        if step.completed:
+            after = manifest.with_placement(placed(manifest.placement, step.completed))
+        ended = step.ended
+        going = [moving for moving in self.moves if moving.number not in ended]
+        given_up: dict[int, GroupSet] = {}
+        for part in step.abandoned:
+            given_up[part.receiver] = given_up.get(part.receiver, 0) | part.groups
+        return Relocation(
+            step.loads,
+            step.completed,
+            step.abandoned,
+            manifest=after,
+            processors=self._processors(after),
+            decision=decision,
+            incoming=_incoming(manifest, going, step.loads),
+            given_up=given_up,
+            senders=frozenset(moving.move.sender for moving in going),
+            resident_bytes=_resident_after(resident_bytes, going, step.completed),
+        )
+
+    def hold(self, manifest: Manifest) -> Relocation:
+        """An epoch in which no move goes on; receivers keep what they have loaded."""
+        return Relocation(
+            manifest=manifest,
+            processors=manifest.processor_count,
+            incoming=_incoming(manifest, self.moves, ()),
+            senders=frozenset(moving.move.sender for moving in self.moves),
+        )
 
     def decide(self, snapshot: PlacementSnapshot) -> Decision:
         """Ask the policy, and accept or refuse what it suggests."""
         decision = self._judge(self.policy(snapshot), snapshot, manual=False)
         parameters = self.policy.parameters
         if (
-            self.table
+            self.moves
             or not isinstance(parameters, RoundParameters)
             or not round_is_over(snapshot, parameters)
         ):
             return decision
         shortest = parameters.minimum_collection_seconds
         self.collection_seconds = next_collection(self.collection_seconds, None, shortest)
-        return Decision(
-            decision.begun, decision.spills, decision.refused, decision.postponed, round_over=True
-        )
+        return replace(decision, round_over=True)
 
-    def request(self, suggestions: Suggestions, snapshot: PlacementSnapshot) -> Decision:
-        """What a user asks for: spans do not count, safety does."""
-        return self._judge(suggestions, snapshot, manual=True)
-
-    def plan(self, snapshot: PlacementSnapshot, fixed: GroupSet = 0) -> RelocationStep:
-        """What the next epoch does; `fixed` are groups inside a row or in clean-up. Changes nothing yet."""
-        switched, abandoned, going = [], [], []
-        promised: dict[int, int] = {}  # to each receiver, by moves before
-        for one in self.table:
-            reason = _obstacle(one, snapshot, self.limits.wait_epochs)
+    def plan(self, snapshot: PlacementSnapshot, pinned: GroupSet = 0) -> Step:
+        """How the moves go on; `pinned` are groups inside a row or in clean-up. Changes nothing yet."""
+        completed, abandoned, loading = [], [], []
+        promised: dict[int, int] = {}  # to each receiver, by older moves
+        for moving in self.moves:
+            receiver = moving.move.receiver
+            reason = obstacle(moving, snapshot, self.limits.wait_epochs)
             if reason is not None:
-                abandoned.append(Abandoned(one.number, one.groups, reason))
-            elif one.left_bytes:
-                receiver = one.move.receiver
-                if not _lacks_room(one, snapshot, promised.get(receiver, 0)):
-                    going.append(one)
-                    promised[receiver] = promised.get(receiver, 0) + one.left_bytes
-            elif not one.groups & fixed:
-                switched.append(one)
-            elif one.waited_epochs >= self.limits.wait_epochs:
-                stay = one.groups & fixed
-                abandoned.append(Abandoned(one.number, stay, "still inside a row or in clean-up"))
-                if one.groups & ~stay:
-                    switched.append(one.without(stay))
-        return RelocationStep(next_loads(going, self.limits.load_bytes), tuple(switched), tuple(abandoned))
+                abandoned.append(Abandoned(moving.number, receiver, moving.groups, reason))
+            elif moving.left_bytes:
+                if not lacks_room(moving, snapshot, promised.get(receiver, 0)):
+                    loading.append(moving)
+                    promised[receiver] = promised.get(receiver, 0) + moving.left_bytes
+            elif not moving.groups & pinned:
+                completed.append(moving)
+            elif moving.waited_epochs >= self.limits.wait_epochs:
+                stay = moving.groups & pinned
+                reason = "still inside a row or in clean-up"
+                abandoned.append(Abandoned(moving.number, receiver, stay, reason))
+                if moving.groups & ~stay:
+                    completed.append(moving.without(stay))
+        return Step(next_loads(loading, self.limits.load_bytes), tuple(completed), tuple(abandoned))
 
-    def observe(self, step: RelocationStep, now_seconds: float) -> None:
+    def observe(self, step: Step, now_seconds: float) -> None:
         """Take in that the epoch with this step is committed."""
-        parted = {one.number for one in step.switched} | {one.number for one in step.abandoned}
-        ended = [one for one in self.table if one.number in parted]
-        if self.table and self._moving_since is None:
-            self._moving_since = min(one.begun_seconds for one in self.table)
-        self.table = advanced((one for one in self.table if one.number not in parted), step.loads)
-        for one in ended:
-            self._note(Kind.RELOCATION, (one.move.sender, one.move.receiver), now_seconds)
-        if self.table or self._moving_since is None:
+        self._requested = Decision()
+        numbers = step.ended
+        ended = [moving for moving in self.moves if moving.number in numbers]
+        if self.moves and self._moving_since is None:
+            self._moving_since = min(moving.begun_seconds for moving in self.moves)
+        going = [moving for moving in self.moves if moving.number not in numbers]
+        self.moves = advanced(going, step.loads)
+        for moving in ended:
+            self._note(Kind.RELOCATION, (moving.move.sender, moving.move.receiver), now_seconds)
+        if self.moves or self._moving_since is None:
             return
         took, self._moving_since = now_seconds - self._moving_since, None
         if isinstance(self.policy.parameters, RoundParameters):
             shortest = self.policy.parameters.minimum_collection_seconds
             self.collection_seconds = next_collection(self.collection_seconds, took, shortest)
 
+    def _next_decision(self, snapshot: PlacementSnapshot) -> Decision:
+        wanted = self.wanted_processors
+        if wanted is None:
+            return self.decide(snapshot).after(self._requested)
+        if self.moves or wanted > len(snapshot.processors):
+            return self._requested
+        return self._resized(snapshot, wanted)
+
+    def _resized(self, snapshot: PlacementSnapshot, wanted: int) -> Decision:
+        """Moves after which only the first processors have groups; what has no room there goes to disk."""
+        suggestions = spread_groups(snapshot, range(wanted), "resize")
+        decision = self._judge(suggestions, snapshot, manual=True)
+        if wanted == len(snapshot.processors):
+            self.wanted_processors = None
+        refused = [refusal.suggestion for refusal in decision.refused]
+        resident = group_set(group.group for group in snapshot.groups if group.resident_bytes)
+        homeless = tuple(
+            ForcedSpill(move.sender, move.groups & resident, move.bytes, "resize")
+            for move in refused
+            if isinstance(move, Move) and move.sender >= wanted and move.groups & resident
+        )
+        return replace(decision, spills=homeless)
+
+    def _processors(self, manifest: Manifest) -> int:
+        """How many there are in the next epoch; one that is to go stays until its last group has left."""
+        count, wanted = manifest.processor_count, self.wanted_processors
+        if wanted is None:
+            return count
+        return max(wanted, 1 + max(manifest.placement)) if wanted < count else wanted
+
     def _judge(self, suggestions: Suggestions, snapshot: PlacementSnapshot, *, manual: bool) -> Decision:
-        busy = bool(self.table)
+        busy = bool(self.moves)
         accepted: list[MoveInProgress] = []
         spills: list[ForcedSpill] = []
         refused: list[Refusal] = []
+        sizes = {group.group: group.resident_bytes for group in snapshot.groups}
         for move in suggestions.moves:
             reason = (
                 "a relocation is under way" if busy else self._too_soon(Kind.RELOCATION, snapshot, manual)
             )
-            reason = reason or self._unsafe_move(move, snapshot)
+            reason = reason or unsafe_move(move, snapshot, self.moves)
             if reason is not None:
                 refused.append(Refusal(move, reason))
                 continue
-            sizes = {one.group: one.resident_bytes for one in snapshot.groups}
-            one = begun(self._numbers, move, sizes, snapshot.epoch, snapshot.now_seconds)
+            moving = begun(self._numbers, move, sizes, snapshot.epoch, snapshot.now_seconds)
             self._numbers += 1
-            self.table = (*self.table, one)
-            accepted.append(one)
+            self.moves = (*self.moves, moving)
+            accepted.append(moving)
         soon = self._too_soon(Kind.FORCED_SPILL, snapshot, manual)
         for spill in suggestions.spills:
-            reason = "a relocation is under way" if self.table else soon
-            reason = reason or self._unsafe_spill(spill, snapshot, spills)
+            reason = "a relocation is under way" if self.moves else soon
+            reason = reason or unsafe_spill(spill, snapshot, self.moves, spills)
             if reason is not None:
                 refused.append(Refusal(spill, reason))
                 continue
@@ -189,62 +246,18 @@ class RelocationManager:
             self.forced_bytes += spill.bytes
         for spill in spills:
             self._note(Kind.FORCED_SPILL, (spill.processor,), snapshot.now_seconds)
-        senders = {one.move.sender for one in self.table}
-        return Decision(tuple(accepted), tuple(spills), tuple(refused), suggestions.postponed & senders)
+        senders = {moving.move.sender for moving in self.moves}
+        return Decision(tuple(accepted), tuple(spills), tuple(refused), suggestions.relieved & senders)
 
     def _too_soon(self, kind: Kind, snapshot: PlacementSnapshot, manual: bool) -> str | None:
         if manual:
             return None
         since = snapshot.epoch - self.started_epoch
         if since < self.limits.restart_epochs:
-            return f"only {since} epochs since the start; {self.limits.restart_epochs} are waited"
+            return f"{since} epochs since the start; adaptation waits for {self.limits.restart_epochs}"
         span = self.policy.parameters.minimum_span_seconds
         passed = snapshot.now_seconds - self._ended.get(kind, float("-inf"))
         return f"the last {kind} ended {passed:.1f} s ago; the span is {span:g} s" if passed < span else None
-
-    def _unsafe_move(self, move: Move, snapshot: PlacementSnapshot) -> str | None:
-        known = {one.processor for one in snapshot.processors}
-        if move.receiver not in known or move.sender not in known:
-            return f"there is no processor {move.receiver if move.sender in known else move.sender}"
-        if move.sender == move.receiver or not move.groups:
-            return "nothing would move"
-        reason = self._unsafe_groups(move.groups, move.sender, snapshot)
-        if reason is not None:
-            return reason
-        size = sum(one.resident_bytes for one in snapshot.groups if move.groups >> one.group & 1)
-        receiver = snapshot.processor(move.receiver)
-        room = receiver.room_bytes - self._incoming(move.receiver, receiver.incoming_bytes)
-        if move.makes_room and size <= receiver.capacity:
-            return None
-        if size and size > room:
-            return f"processor {move.receiver} has room for {max(0, int(room))} bytes, not for {size}"
-        return None
-
-    def _incoming(self, receiver: int, counted_bytes: int) -> int:
-        """What moves under way will add, as far as the snapshot does not count it."""
-        left = sum(one.left_bytes for one in self.table if one.move.receiver == receiver)
-        return max(0, left - counted_bytes)
-
-    def _unsafe_spill(
-        self, spill: ForcedSpill, snapshot: PlacementSnapshot, accepted: Iterable[ForcedSpill]
-    ) -> str | None:
-        if not spill.groups:
-            return "nothing would be spilled"
-        twice = group_set(group for one in accepted for group in members(one.groups)) & spill.groups
-        if twice:
-            return f"groups {_shown(twice)} are spilled already"
-        return self._unsafe_groups(spill.groups, spill.processor, snapshot)
-
-    def _unsafe_groups(self, groups: GroupSet, processor: int, snapshot: PlacementSnapshot) -> str | None:
-        moving = groups & self.moving
-        if moving:
-            return f"groups {_shown(moving)} are moving already"
-        mine = [one for one in snapshot.groups_of(processor) if groups >> one.group & 1]
-        elsewhere = groups & ~group_set(one.group for one in mine)
-        if elsewhere:
-            return f"groups {_shown(elsewhere)} are not on processor {processor}"
-        fixed = group_set(one.group for one in mine if not one.movable)
-        return f"groups {_shown(fixed)} are inside a row or in clean-up" if fixed else None
 
     def _note(self, kind: Kind, processors: Iterable[int], now_seconds: float) -> None:
         self._ended[kind] = now_seconds
@@ -252,32 +265,27 @@ class RelocationManager:
             self.adapted_seconds[processor] = now_seconds
 
 
-def _obstacle(one: MoveInProgress, snapshot: PlacementSnapshot, wait_epochs: int) -> str | None:
-    """Why a move that is under way cannot go on; a receiver that makes room has some epochs for it."""
-    if one.move.receiver not in {processor.processor for processor in snapshot.processors}:
-        return f"processor {one.move.receiver} is gone"
-    here = group_set(group.group for group in snapshot.groups_of(one.move.sender))
-    if one.groups & ~here:
-        return f"groups {_shown(one.groups & ~here)} are no longer on processor {one.move.sender}"
-    sizes = {group.group: group.resident_bytes for group in snapshot.groups}
-    gone = group_set(group for group, size in one.sizes if size and not sizes[group])
-    if gone:
-        return f"groups {_shown(gone)} left the memory of processor {one.move.sender}"
-    if _lacks_room(one, snapshot) and not (
-        one.move.makes_room and snapshot.epoch - one.begun_epoch <= wait_epochs
-    ):
-        receiver = snapshot.processor(one.move.receiver)
-        room = max(0, (receiver.state_limit_bytes or 0) - receiver.resident_bytes)
-        return f"processor {one.move.receiver} has only room for {room} of {one.left_bytes} bytes"
-    return None
+def _incoming(
+    manifest: Manifest, going: Iterable[MoveInProgress], loads: Sequence[Load]
+) -> dict[int, tuple[Run, ...]]:
+    """The runs that each receiver has after these loads."""
+    loaded = {load.number: load.bytes for load in loads}
+    incoming: dict[int, tuple[Run, ...]] = {}
+    for moving in going:
+        receiver, size = moving.move.receiver, moving.loaded_bytes + loaded.get(moving.number, 0)
+        runs = incoming_runs(manifest.runs.values(), moving, size)
+        incoming[receiver] = (*incoming.get(receiver, ()), *runs)
+    return incoming
 
 
-def _lacks_room(one: MoveInProgress, snapshot: PlacementSnapshot, promised_bytes: int = 0) -> bool:
-    receiver = snapshot.processor(one.move.receiver)
-    if receiver.state_limit_bytes is None or not one.left_bytes:
-        return False
-    return one.left_bytes > receiver.state_limit_bytes - receiver.resident_bytes - promised_bytes
-
-
-def _shown(groups: GroupSet) -> str:
-    return ", ".join(str(group) for group in members(groups))
+def _resident_after(
+    resident_bytes: Mapping[int, int], going: Iterable[MoveInProgress], completed: Iterable[MoveInProgress]
+) -> dict[int, int]:
+    resident = dict(resident_bytes)
+    for moving in going:
+        if moving.move.makes_room:
+            resident[moving.move.receiver] = resident.get(moving.move.receiver, 0) + moving.left_bytes
+    for moving in completed:
+        sender = moving.move.sender
+        resident[sender] = max(0, resident.get(sender, 0) - moving.move.bytes)
+    return resident

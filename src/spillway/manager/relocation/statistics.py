@@ -1,10 +1,9 @@
-"""Collects what processors report, and makes of it and of the manifest the snapshot that policies see.
+"""Collects what processors report, and makes the snapshot that policies see.
 
-A sample is one epoch. Samples begin anew when a round is over or groups have moved, and at most
-`SAMPLED_EPOCHS` are kept, so that a long quiet time does not hide a change. How long a round has collected is
-counted apart from them, so every round ends.
+A sample is one epoch. Sampling restarts when a round is over or groups have moved. How long a round has
+collected is counted apart from the samples that are kept, so every round ends.
 
-Steps are taken to start together, and only their lengths are compared: clocks of hosts need not agree.
+Steps are assumed to start together, and only their lengths are compared: clocks of hosts need not agree.
 Known limit: with more processors than cores, steps take turns, and a step that had to share its core looks
 busy; then processor time is the better signal.
 """
@@ -15,7 +14,8 @@ from dataclasses import dataclass, field
 
 from spillway.manager.budget import Budget
 from spillway.manager.relocation.protocol import RelocationManager
-from spillway.model import GroupSet, Window, union
+from spillway.manager.relocation.safety import pinned_groups
+from spillway.model import Window
 from spillway.policy.placement import (
     NEVER,
     PROCESSOR,
@@ -28,16 +28,22 @@ from spillway.policy.placement import (
 from spillway.state.log import GroupState, Manifest
 from spillway.state.orders import Report
 
-SAMPLED_EPOCHS = 30
-GROWTH_EPOCHS = 3
-"""So many samples say how fast state grows."""
-MATURE_EPOCHS = 2
-"""A younger generation has not shown yet how productive it is; as for spill."""
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many epochs say something. All defaults are ours."""
+
+    epochs: int = 30
+    """Samples that are kept at most, so that a long quiet time does not hide a change."""
+    growth_epochs: int = 3
+    """Samples that say how fast state grows."""
+    mature_epochs: int = 2
+    """A younger generation has not shown yet how productive it is; as for spill."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What counts of one epoch, over all processors."""
+class EpochSample:
+    """What one epoch says about load and growth, over all processors."""
 
     span_seconds: float
     """How long the slowest step took."""
@@ -53,9 +59,10 @@ class Sample:
 @dataclass(slots=True)
 class PlacementStatistics:
     signal: str = WALL
+    sampling: Sampling = field(default_factory=Sampling)
     collected_seconds: float = 0.0
-    """Since the statistics began anew."""
-    samples: deque[Sample] = field(default_factory=deque)
+    """Since the statistics were restarted."""
+    samples: deque[EpochSample] = field(default_factory=deque)
     resident_bytes: dict[int, int] = field(default_factory=dict)
     group_rows: Counter[int] = field(default_factory=Counter)
     """Of all samples together."""
@@ -73,12 +80,12 @@ class PlacementStatistics:
         span = max((report.wall_seconds for report in reports), default=0.0)
         busy = {report.processor: self._busy(report) for report in reports}
         arrived = {report.processor: report.input_rows for report in reports}
-        if len(self.samples) == SAMPLED_EPOCHS:
+        if len(self.samples) == self.sampling.epochs:
             oldest = self.samples.popleft()
             self.group_rows.subtract(oldest.group_rows)
             self.group_results.subtract(oldest.group_results)
         self.samples.append(
-            Sample(span, busy, rows, results, sizes, arrived if any(arrived.values()) else {})
+            EpochSample(span, busy, rows, results, sizes, arrived if any(arrived.values()) else {})
         )
         self.collected_seconds += epoch_seconds
         self.group_rows.update(rows)
@@ -86,7 +93,7 @@ class PlacementStatistics:
         self.resident_bytes = {report.processor: report.resident_bytes for report in reports}
 
     def _busy(self, report: Report) -> float:
-        """What was not idle: the span of the epoch less the wait for the slowest step."""
+        """Time that was not idle: the span of the epoch less the wait for the slowest step."""
         return report.busy_seconds if self.signal == PROCESSOR else report.wall_seconds
 
     def arrived_rows(self) -> dict[int, list[int]]:
@@ -98,8 +105,8 @@ class PlacementStatistics:
         return arrived
 
     def growth_bytes(self, placement: Sequence[int]) -> dict[int, float] | None:
-        """State that comes to each processor in an epoch, by the groups it has now; None: not known yet."""
-        if len(self.samples) < GROWTH_EPOCHS:
+        """How much state each processor gains per epoch, by the groups it has now; None: not known yet."""
+        if len(self.samples) < self.sampling.growth_epochs:
             return None
         growth = dict.fromkeys(placement, 0.0)
         for sample in self.samples:
@@ -107,7 +114,7 @@ class PlacementStatistics:
                 growth[placement[group]] += size / len(self.samples)
         return growth
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         self.samples.clear()
         self.collected_seconds = 0.0
         self.group_rows.clear()
@@ -121,8 +128,8 @@ class PlacementStatistics:
         now_seconds: float,
         windows: Sequence[Window] = (),
     ) -> PlacementSnapshot:
-        """`budgets` has every processor there is, also one that has no group yet."""
-        fixed = fixed_groups(manifest) | relocation.moving
+        """`budgets` has every processor, including those without a group."""
+        pinned = pinned_groups(manifest) | relocation.moving
         groups = tuple(
             PlacedGroup(
                 group,
@@ -134,8 +141,8 @@ class PlacementStatistics:
                 sampled_results=self.group_results[group],
                 spilled_bytes=state.spilled_bytes,
                 suspended=bool(manifest.suspended >> group & 1),
-                movable=not fixed >> group & 1,
-                mature=manifest.sequence + 1 - state.born_epoch >= MATURE_EPOCHS,
+                movable=not pinned >> group & 1,
+                mature=manifest.sequence + 1 - state.born_epoch >= self.sampling.mature_epochs,
             )
             for group, owner in enumerate(manifest.placement)
             for state in (manifest.groups.get(group, GroupState()),)
@@ -158,7 +165,7 @@ class PlacementStatistics:
     def _processor(
         self, processor: int, budget: Budget | None, manifest: Manifest, relocation: RelocationManager
     ) -> ProcessorStatistics:
-        table = relocation.table
+        moves = relocation.moves
         queue = manifest.pending.get(processor, ())
         return ProcessorStatistics(
             processor,
@@ -170,12 +177,12 @@ class PlacementStatistics:
             pending_rows=sum(entry.rows_left for entry in queue),
             pending_bytes=sum(entry.bytes_left for entry in queue),
             adapted_seconds=relocation.adapted_seconds.get(processor, NEVER),
-            incoming_bytes=sum(one.left_bytes for one in table if one.move.receiver == processor),
-            outgoing_bytes=sum(one.move.bytes for one in table if one.move.sender == processor),
+            incoming_bytes=sum(moving.left_bytes for moving in moves if moving.move.receiver == processor),
+            outgoing_bytes=sum(moving.move.bytes for moving in moves if moving.move.sender == processor),
         )
 
     def _resident(self, processor: int, manifest: Manifest) -> int:
-        """What the processor reported, and at least what the manifest says it has to have."""
+        """What the processor reported, but at least what it must have by the manifest."""
         known = sum(
             state.bytes
             for group, state in manifest.groups.items()
@@ -185,7 +192,7 @@ class PlacementStatistics:
 
 
 def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
-    """How far the input is: by rows, and by event time where all inputs have windows."""
+    """How much of the input was read: by rows, and by event time where all inputs have windows."""
     taken = manifest.counters.input_rows
     own = [window for window in windows if not window.derived]
     ranges = [window.range_us + window.lateness_us for window in own if window.range_us is not None]
@@ -196,10 +203,5 @@ def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
     ]
     if not own or len(ranges) < len(own) or not times:
         return Progress(taken)
-    passed = max(one.latest for one in times) - min(one.earliest for one in times)
+    passed = max(span.latest for span in times) - min(span.earliest for span in times)
     return Progress(taken, passed / 1e6, max(ranges) / 1e6)
-
-
-def fixed_groups(manifest: Manifest) -> GroupSet:
-    """Groups that must stay where they are for now: inside a row, or half cleaned up."""
-    return manifest.unfinished_groups | union(cursor.groups for cursor in manifest.cursors)

@@ -57,18 +57,18 @@ def active_disk(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -
     if pair is None or is_unbalanced(*pair, parameters):
         return lazy
     spill = _forced_spill(snapshot, parameters)
-    return lazy if spill is None else Suggestions(lazy.moves, (spill,), lazy.postponed)
+    return lazy if spill is None else Suggestions(lazy.moves, (spill,), lazy.relieved)
 
 
 def spill_allowance(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -> int:
     """How much may still be forced out: need minus memory of the cluster, minus what was forced before."""
-    limits = [one.state_limit_bytes for one in snapshot.processors]
+    limits = [processor.state_limit_bytes for processor in snapshot.processors]
     cluster = sum(limit for limit in limits if limit is not None)
     if None in limits:
         return 0
     need = parameters.query_bytes
     if need is None:
-        state = sum(one.total_bytes for one in snapshot.groups)
+        state = sum(group.total_bytes for group in snapshot.groups)
         need = estimated_need(state, snapshot.progress, parameters.input_rows)
     return max(0, need - cluster - snapshot.forced_bytes)
 
@@ -76,14 +76,14 @@ def spill_allowance(snapshot: PlacementSnapshot, parameters: ActiveDiskParameter
 def productivity_rate(snapshot: PlacementSnapshot, processor: int) -> float:
     """Results of the sampled epochs per group of the processor."""
     groups = snapshot.groups_of(processor)
-    return sum(one.sampled_results for one in groups) / max(1, len(groups))
+    return sum(group.sampled_results for group in groups) / max(1, len(groups))
 
 
 def _forced_spill(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters) -> ForcedSpill | None:
     rates = {
-        one.processor: productivity_rate(snapshot, one.processor)
-        for one in snapshot.processors
-        if snapshot.groups_of(one.processor)
+        processor.processor: productivity_rate(snapshot, processor.processor)
+        for processor in snapshot.processors
+        if snapshot.groups_of(processor.processor)
     }
     if len(rates) < 2:
         return None
@@ -97,9 +97,9 @@ def _forced_spill(snapshot: PlacementSnapshot, parameters: ActiveDiskParameters)
     chosen = _victims(snapshot, victim, parameters)
     if not chosen:
         return None
-    size = sum(one.bytes for one in chosen)
+    size = sum(group.bytes for group in chosen)
     reason = f"productivity: {rates[worst]:.1f} results per group, the best processor has {best:.1f}"
-    return ForcedSpill(worst, group_set(one.group for one in chosen), size, reason)
+    return ForcedSpill(worst, group_set(group.group for group in chosen), size, reason)
 
 
 def _victims(
@@ -107,13 +107,15 @@ def _victims(
 ) -> list[PlacedGroup]:
     """The least productive groups, about the wanted share, never more than is allowed."""
     groups = resident_groups(snapshot, victim.processor)
-    wanted = sum(one.bytes for one in groups) * parameters.spill_share
+    wanted = sum(group.bytes for group in groups) * parameters.spill_share
     allowed = spill_allowance(snapshot, parameters)
     chosen, taken = [], 0
-    for one in sorted(groups, key=lambda one: (not one.mature, one.productivity, -one.bytes, one.group)):
+    for group in sorted(
+        groups, key=lambda group: (not group.mature, group.productivity, -group.bytes, group.group)
+    ):
         if taken >= wanted:
             break
-        if taken + one.bytes <= allowed:
-            chosen.append(one)
-            taken += one.bytes
+        if taken + group.bytes <= allowed:
+            chosen.append(group)
+            taken += group.bytes
     return chosen

@@ -24,16 +24,22 @@ def diffusion(snapshot: PlacementSnapshot, parameters: PairwiseParameters) -> Su
     if pair is None or not is_unbalanced(*pair, parameters):
         return NOTHING
     average = _average_fill(snapshot)
-    above = {one.processor: one.resident_bytes - average * one.capacity for one in snapshot.processors}
-    room = {one.processor: min(-above[one.processor], one.room_bytes) for one in snapshot.processors}
+    above = {
+        processor.processor: processor.resident_bytes - average * processor.capacity
+        for processor in snapshot.processors
+    }
+    room = {
+        processor.processor: min(-above[processor.processor], processor.room_bytes)
+        for processor in snapshot.processors
+    }
     chosen: dict[tuple[int, int], list[PlacedGroup]] = {}
     for sender in sorted((p for p in above if above[p] > 0), key=lambda p: (-above[p], p)):
-        for one in sorted(resident_groups(snapshot, sender), key=by_productivity):
+        for group in sorted(resident_groups(snapshot, sender), key=by_productivity):
             receiver = max(room, key=lambda p: (room[p], -p))
-            if one.bytes <= min(above[sender], room[receiver]):
-                chosen.setdefault((sender, receiver), []).append(one)
-                above[sender] -= one.bytes
-                room[receiver] -= one.bytes
+            if group.bytes <= min(above[sender], room[receiver]):
+                chosen.setdefault((sender, receiver), []).append(group)
+                above[sender] -= group.bytes
+                room[receiver] -= group.bytes
     moves = (
         move_of(groups, sender, receiver, f"memory: towards an average of {_shown(average)}")
         for (sender, receiver), groups in chosen.items()
@@ -42,8 +48,8 @@ def diffusion(snapshot: PlacementSnapshot, parameters: PairwiseParameters) -> Su
 
 
 def _average_fill(snapshot: PlacementSnapshot) -> float:
-    total = sum(one.resident_bytes for one in snapshot.processors)
-    return total / sum(one.capacity for one in snapshot.processors)
+    total = sum(processor.resident_bytes for processor in snapshot.processors)
+    return total / sum(processor.capacity for processor in snapshot.processors)
 
 
 def _shown(fill: float) -> str:

@@ -11,7 +11,7 @@ from spillway.policy.placement.suggestion import Suggestions
 
 
 def flux_hybrid(snapshot: PlacementSnapshot, parameters: FluxLoadParameters) -> Suggestions:
-    if any(one.on_disk for one in snapshot.groups):
+    if any(group.on_disk for group in snapshot.groups):
         return flux_memory(snapshot, parameters)
     return balanced_load(
         snapshot, parameters, lambda group, receiver: group.resident_bytes <= receiver.room_bytes

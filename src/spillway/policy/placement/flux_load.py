@@ -42,8 +42,8 @@ def balanced_load(
 ) -> Suggestions:
     if len(snapshot.processors) < 2 or not round_is_over(snapshot, parameters):
         return NOTHING
-    average = sum(one.utilisation for one in snapshot.processors) / len(snapshot.processors)
-    order = sorted(snapshot.processors, key=lambda one: (-one.utilisation, one.processor))
+    average = sum(processor.utilisation for processor in snapshot.processors) / len(snapshot.processors)
+    order = sorted(snapshot.processors, key=lambda processor: (-processor.utilisation, processor.processor))
     moves: list[Move] = []
     for donor, receiver in pairs(order):
         if (
@@ -65,18 +65,18 @@ def _busiest_that_helps(
     receiver: ProcessorStatistics,
     fits: Callable[[PlacedGroup, ProcessorStatistics], bool],
 ) -> PlacedGroup | None:
-    busy = [one for one in snapshot.groups_of(donor.processor) if one.sampled_rows]
+    busy = [group for group in snapshot.groups_of(donor.processor) if group.sampled_rows]
     if len(busy) < 2:
         return None
     leaving = snapshot.seconds_per_row(donor.processor) / donor.span_seconds
     coming = snapshot.seconds_per_row(receiver.processor) / (receiver.span_seconds or donor.span_seconds)
-    if not any(one.sampled_rows for one in snapshot.groups_of(receiver.processor)):
+    if not any(group.sampled_rows for group in snapshot.groups_of(receiver.processor)):
         coming = max(coming, leaving)  # its speed is unknown
-    movable = (one for one in busy if one.movable)
-    for one in sorted(movable, key=lambda one: (-one.sampled_rows, one.bytes, one.group)):
-        after_donor = donor.utilisation - one.sampled_rows * leaving
-        after_receiver = receiver.utilisation + one.sampled_rows * coming
+    movable = (group for group in busy if group.movable)
+    for group in sorted(movable, key=lambda group: (-group.sampled_rows, group.bytes, group.group)):
+        after_donor = donor.utilisation - group.sampled_rows * leaving
+        after_receiver = receiver.utilisation + group.sampled_rows * coming
         closer = abs(after_donor - after_receiver) < donor.utilisation - receiver.utilisation
-        if closer and after_receiver < min(1.0, donor.utilisation) and fits(one, receiver):
-            return one
+        if closer and after_receiver < min(1.0, donor.utilisation) and fits(group, receiver):
+            return group
     return None

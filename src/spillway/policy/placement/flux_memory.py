@@ -16,11 +16,18 @@ from spillway.policy.placement.suggestion import NOTHING, Move, Suggestions, mov
 def flux_memory(snapshot: PlacementSnapshot, parameters: RoundParameters) -> Suggestions:
     if len(snapshot.processors) < 2 or not round_is_over(snapshot, parameters):
         return NOTHING
-    state = {one.processor: _state_bytes(snapshot, one.processor) for one in snapshot.processors}
-    excess = {one.processor: _limit(one) - state[one.processor] for one in snapshot.processors}
+    state = {
+        processor.processor: _state_bytes(snapshot, processor.processor) for processor in snapshot.processors
+    }
+    excess = {
+        processor.processor: _limit(processor) - state[processor.processor]
+        for processor in snapshot.processors
+    }
     average = sum(excess.values()) / len(excess)
     moves: list[Move] = []
-    for donor, receiver in pairs(sorted(snapshot.processors, key=lambda one: _order(one, excess))):
+    for donor, receiver in pairs(
+        sorted(snapshot.processors, key=lambda processor: _order(processor, excess))
+    ):
         fill = state[donor.processor] / donor.capacity
         least = state[receiver.processor] / receiver.capacity
         if excess[donor.processor] >= average or fill < parameters.imbalance_threshold * least:
@@ -43,24 +50,24 @@ def _largest_that_helps(
     sent, got = state[donor.processor], state[receiver.processor]
     excess_gap = (_limit(receiver) - got) - (_limit(donor) - sent)
     fill_gap = sent / donor.capacity - got / receiver.capacity
-    groups = (one for one in snapshot.groups_of(donor.processor) if one.movable and one.total_bytes)
-    for one in sorted(groups, key=lambda one: (one.on_disk, -one.total_bytes, one.group)):
-        size = one.total_bytes
+    groups = (group for group in snapshot.groups_of(donor.processor) if group.movable and group.total_bytes)
+    for group in sorted(groups, key=lambda group: (group.on_disk, -group.total_bytes, group.group)):
+        size = group.total_bytes
         filled = (got + size) / receiver.capacity
         closer = size < excess_gap and abs(filled - (sent - size) / donor.capacity) < fill_gap
-        fits = receiver.state_limit_bytes is None or one.resident_bytes <= receiver.state_limit_bytes
+        fits = receiver.state_limit_bytes is None or group.resident_bytes <= receiver.state_limit_bytes
         if closer and filled < sent / donor.capacity and fits:
-            return one
+            return group
     return None
 
 
 def _state_bytes(snapshot: PlacementSnapshot, processor: int) -> int:
-    return sum(one.total_bytes for one in snapshot.groups_of(processor))
+    return sum(group.total_bytes for group in snapshot.groups_of(processor))
 
 
-def _limit(one: ProcessorStatistics) -> int:
-    return 0 if one.state_limit_bytes is None else one.state_limit_bytes
+def _limit(processor: ProcessorStatistics) -> int:
+    return 0 if processor.state_limit_bytes is None else processor.state_limit_bytes
 
 
-def _order(one: ProcessorStatistics, excess: dict[int, int]) -> tuple[int, int]:
-    return excess[one.processor], one.processor
+def _order(processor: ProcessorStatistics, excess: dict[int, int]) -> tuple[int, int]:
+    return excess[processor.processor], processor.processor

@@ -2,7 +2,7 @@
 
 Memory is balanced pairwise. Processors spill by themselves when they are beyond their memory for state, but
 the two do not happen at once: a processor that moves state away, and is within its memory after that, does
-not spill meanwhile. A processor that is beyond its memory sends state to one that has room even if the two
+not spill until then. A processor that is beyond its memory sends state to one that has room even if the two
 are nearly level. Groups that have nothing on disk move first; so clean-up stays where it is.
 """
 
@@ -37,12 +37,16 @@ def lazy_disk(snapshot: PlacementSnapshot, parameters: LazyDiskParameters) -> Su
     if span_is_over(snapshot, parameters.minimum_span_seconds):
         move = balancing_move(snapshot, parameters, in_memory_first) or _relieving_move(snapshot)
     moves = () if move is None else (move,)
-    relieved = (one for one in snapshot.processors if _is_relieved(one, move, parameters.overflow_share))
-    return Suggestions(moves, postponed=frozenset(one.processor for one in relieved))
+    relieved = (
+        processor
+        for processor in snapshot.processors
+        if _is_relieved(processor, move, parameters.overflow_share)
+    )
+    return Suggestions(moves, relieved=frozenset(processor.processor for processor in relieved))
 
 
-def in_memory_first(one: PlacedGroup) -> tuple[float, ...]:
-    return (one.on_disk, *by_productivity(one))
+def in_memory_first(group: PlacedGroup) -> tuple[float, ...]:
+    return (group.on_disk, *by_productivity(group))
 
 
 def _relieving_move(snapshot: PlacementSnapshot) -> Move | None:
@@ -56,11 +60,11 @@ def _relieving_move(snapshot: PlacementSnapshot) -> Move | None:
     return levelling_move(snapshot, most, least, in_memory_first, reason)
 
 
-def _is_relieved(one: ProcessorStatistics, move: Move | None, overflow_share: float) -> bool:
-    if not one.overflow_bytes or one.state_limit_bytes is None or one.memory_bytes is None:
+def _is_relieved(processor: ProcessorStatistics, move: Move | None, overflow_share: float) -> bool:
+    if not processor.overflow_bytes or processor.state_limit_bytes is None or processor.memory_bytes is None:
         return False
-    leaving = one.outgoing_bytes
-    if move is not None and move.sender == one.processor:
+    leaving = processor.outgoing_bytes
+    if move is not None and move.sender == processor.processor:
         leaving += move.bytes
-    spare = (one.memory_bytes - one.state_limit_bytes) * overflow_share
-    return one.overflow_bytes <= min(leaving, spare)
+    working = (processor.memory_bytes - processor.state_limit_bytes) * overflow_share
+    return processor.overflow_bytes <= min(leaving, working)

@@ -1,8 +1,8 @@
 """How much state a query will have (M_query in Liu's dissertation, 6.3), to compare its memory with. Pure.
 
 State so far is known; what is still to come is estimated from the input. With windows, state stops growing
-once they are full. With a known number of rows, state grows with the rows. With neither, the input is taken
-to last as long again as it has: with input that never ends no number would be right.
+once they are full. With a known number of rows, state grows with the rows. With neither, half of the input is
+assumed to be read: with input that never ends no number would be right.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the input of a query is."""
+    """How much of its input a query has read."""
 
     taken_rows: int = 0
     """Rows of all inputs so far."""
     passed_seconds: float = 0.0
     """Of event time, since the oldest row in state."""
     window_seconds: float | None = None
-    """How long rows stay at most, with their lateness; None: some stay for ever."""
+    """How long rows stay at most, with their lateness; None: some stay forever."""
 
 
 def estimated_need(state_bytes: int, progress: Progress, input_rows: int | None = None) -> int:

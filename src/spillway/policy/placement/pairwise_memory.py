@@ -50,9 +50,9 @@ def span_is_over(snapshot: PlacementSnapshot, span_seconds: float) -> bool:
     return snapshot.now_seconds - snapshot.adapted_seconds >= span_seconds
 
 
-def by_productivity(one: PlacedGroup) -> tuple[float, ...]:
+def by_productivity(group: PlacedGroup) -> tuple[float, ...]:
     """The most productive first, large ones before small ones; those that cannot be judged yet last."""
-    return (not one.mature, -one.productivity, -one.bytes, one.group)
+    return (not group.mature, -group.productivity, -group.bytes, group.group)
 
 
 def is_unbalanced(
@@ -70,7 +70,7 @@ def ends(snapshot: PlacementSnapshot) -> tuple[ProcessorStatistics, ProcessorSta
     """The least and the most filled processor."""
     if len(snapshot.processors) < 2:
         return None
-    order = sorted(snapshot.processors, key=lambda one: (one.fill, one.processor))
+    order = sorted(snapshot.processors, key=lambda processor: (processor.fill, processor.processor))
     return order[0], order[-1]
 
 
@@ -101,7 +101,7 @@ def levelling_move(
     groups = sorted(resident_groups(snapshot, sender.processor), key=order)
     chosen = _up_to(groups, min(wanted, room))
     if not chosen:  # all are larger; one helps if the receiver ends up less full than the sender was
-        chosen = [one for one in groups if one.bytes <= room and _is_gain(one, sender, receiver)][:1]
+        chosen = [group for group in groups if group.bytes <= room and _is_gain(group, sender, receiver)][:1]
     return move_of(chosen, sender.processor, receiver.processor, reason) if chosen else None
 
 
@@ -113,29 +113,29 @@ def level_bytes(sender: ProcessorStatistics, receiver: ProcessorStatistics) -> f
 
 def resident_groups(snapshot: PlacementSnapshot, processor: int) -> list[PlacedGroup]:
     """Groups of a processor that can move now and have state in memory."""
-    return [one for one in snapshot.groups_of(processor) if one.movable and one.resident_bytes]
+    return [group for group in snapshot.groups_of(processor) if group.movable and group.resident_bytes]
 
 
 def _up_to(groups: Iterable[PlacedGroup], limit_bytes: float) -> list[PlacedGroup]:
     chosen, taken = [], 0
-    for one in groups:
-        if taken + one.bytes <= limit_bytes:
-            chosen.append(one)
-            taken += one.bytes
+    for group in groups:
+        if taken + group.bytes <= limit_bytes:
+            chosen.append(group)
+            taken += group.bytes
     return chosen
 
 
-def _is_gain(one: PlacedGroup, sender: ProcessorStatistics, receiver: ProcessorStatistics) -> bool:
-    gap = abs(_fill_with(one, receiver) - _fill_without(one, sender))
-    return _fill_with(one, receiver) < sender.fill and gap < sender.fill - receiver.fill
+def _is_gain(group: PlacedGroup, sender: ProcessorStatistics, receiver: ProcessorStatistics) -> bool:
+    gap = abs(_fill_with(group, receiver) - _fill_without(group, sender))
+    return _fill_with(group, receiver) < sender.fill and gap < sender.fill - receiver.fill
 
 
-def _fill_with(one: PlacedGroup, processor: ProcessorStatistics) -> float:
-    return (processor.resident_bytes + one.bytes) / processor.capacity
+def _fill_with(group: PlacedGroup, processor: ProcessorStatistics) -> float:
+    return (processor.resident_bytes + group.bytes) / processor.capacity
 
 
-def _fill_without(one: PlacedGroup, processor: ProcessorStatistics) -> float:
-    return (processor.resident_bytes - one.bytes) / processor.capacity
+def _fill_without(group: PlacedGroup, processor: ProcessorStatistics) -> float:
+    return (processor.resident_bytes - group.bytes) / processor.capacity
 
 
 def _share(least: ProcessorStatistics, most: ProcessorStatistics) -> int:

@@ -60,7 +60,7 @@ def placement_policy(name: str, settings: Mapping[str, object] | None = None) ->
         raise JobError(f'[run] adapt = "{name}": must be one of {", ".join(PLACEMENT_POLICIES)}')
     function, make = PLACEMENT_POLICIES[name]
     defaults = make()
-    known = {one.name: getattr(defaults, one.name) for one in fields(defaults)}  # type: ignore[arg-type]
+    known = {parameter.name: getattr(defaults, parameter.name) for parameter in fields(defaults)}  # type: ignore[arg-type]
     given = {}
     for key, value in (settings or {}).items():
         if key not in known:

@@ -2,8 +2,8 @@
 
 Memory is compared by fill: resident bytes over the memory for state, so that processors with unequal budgets
 are balanced in proportion. With equal budgets, or none, that is the same as comparing bytes.
-What was sampled (busy seconds, rows, results) is of the epochs since the statistics began anew: after a
-relocation they do, because rows of a moved group were counted on two processors.
+Samples (busy seconds, rows, results) are of the epochs since the statistics were restarted. A relocation
+restarts them, because rows of a moved group were counted on two processors.
 Load is utilisation, 1 - idle / span: a processor is idle from the end of its own step to the end of the
 slowest. So the time of the driver counts for nobody, and what another program takes from a processor counts.
 """
@@ -26,7 +26,7 @@ class ProcessorStatistics:
     state_limit_bytes: int | None = None
     """Memory for state; above it the processor spills by itself. None: no limit."""
     memory_bytes: int | None = None
-    """The whole budget: memory for state, and what an epoch needs besides."""
+    """The whole budget: memory for state and working memory."""
     busy_seconds: float = 0.0
     """Of the sampled epochs, what was not idle; or processor time, if that is the signal."""
     span_seconds: float = 0.0
@@ -114,39 +114,39 @@ class PlacementSnapshot:
     collection_seconds: float = 0.0
     """How long this round is to collect statistics before it decides."""
     collected_seconds: float = 0.0
-    """How long it has, with the time between steps; not only the epochs that are still sampled."""
+    """How long it has collected, with the time between steps and epochs whose samples were dropped."""
     forced_bytes: int = 0
-    """What the manager has made processors spill so far."""
+    """How much state processors were made to spill so far."""
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        known = {one.processor for one in self.processors}
+        known = {processor.processor for processor in self.processors}
         if len(known) != len(self.processors):
             raise StateError(f"snapshot of epoch {self.epoch} has a processor twice")
-        if len({one.state_limit_bytes is None for one in self.processors}) > 1:
+        if len({processor.state_limit_bytes is None for processor in self.processors}) > 1:
             raise StateError(f"snapshot of epoch {self.epoch} has processors with and without a budget")
-        lost = sorted({one.processor for one in self.groups} - known)
+        lost = sorted({group.processor for group in self.groups} - known)
         if lost:
             raise StateError(f"snapshot of epoch {self.epoch} has groups on unknown processors {lost}")
-        if len({one.group for one in self.groups}) != len(self.groups):
+        if len({group.group for group in self.groups}) != len(self.groups):
             raise StateError(f"snapshot of epoch {self.epoch} has a group in two places")
 
     def processor(self, number: int) -> ProcessorStatistics:
-        return next(one for one in self.processors if one.processor == number)
+        return next(processor for processor in self.processors if processor.processor == number)
 
     def groups_of(self, processor: int) -> tuple[PlacedGroup, ...]:
-        return tuple(one for one in self.groups if one.processor == processor)
+        return tuple(group for group in self.groups if group.processor == processor)
 
     def seconds_per_row(self, processor: int) -> float:
-        """The measured speed of a processor; one that had no rows is taken to be as fast as the average."""
-        rows = sum(one.sampled_rows for one in self.groups if one.processor == processor)
+        """The measured speed of a processor; without rows, the average is assumed."""
+        rows = sum(group.sampled_rows for group in self.groups if group.processor == processor)
         busy = self.processor(processor).busy_seconds
         if rows and busy:
             return busy / rows
-        everything = sum(one.sampled_rows for one in self.groups)
-        return sum(one.busy_seconds for one in self.processors) / max(1, everything)
+        everything = sum(group.sampled_rows for group in self.groups)
+        return sum(processor.busy_seconds for processor in self.processors) / max(1, everything)
 
     @property
     def adapted_seconds(self) -> float:
         """When the last adaptation of any processor ended."""
-        return max((one.adapted_seconds for one in self.processors), default=NEVER)
+        return max((processor.adapted_seconds for processor in self.processors), default=NEVER)

@@ -41,50 +41,60 @@ class _Places:
         order = sorted(self.capacity, key=lambda processor: (self.fill(processor), processor))
         return order[0], order[-1]
 
-    def emptiest_for(self, one: PlacedGroup) -> int:
+    def emptiest_for(self, group: PlacedGroup) -> int:
         """The emptiest that has room for it; if none has, the emptiest."""
         return min(
             self.capacity,
-            key=lambda processor: (not self.has_room(one, processor), self.fill(processor), processor),
+            key=lambda processor: (not self.has_room(group, processor), self.fill(processor), processor),
         )
 
-    def has_room(self, one: PlacedGroup, processor: int) -> bool:
-        return one.resident_bytes <= self.room[processor]
+    def has_room(self, group: PlacedGroup, processor: int) -> bool:
+        return group.resident_bytes <= self.room[processor]
 
-    def put(self, one: PlacedGroup, processor: int) -> None:
-        self.groups[processor].append(one)
-        self._load[processor] += _weight(one)
-        self.room[processor] -= one.resident_bytes
+    def put(self, group: PlacedGroup, processor: int) -> None:
+        self.groups[processor].append(group)
+        self._load[processor] += _weight(group)
+        self.room[processor] -= group.resident_bytes
 
-    def take(self, one: PlacedGroup, processor: int) -> None:
-        self.groups[processor].remove(one)
-        self._load[processor] -= _weight(one)
-        self.room[processor] += one.resident_bytes
+    def take(self, group: PlacedGroup, processor: int) -> None:
+        self.groups[processor].remove(group)
+        self._load[processor] -= _weight(group)
+        self.room[processor] += group.resident_bytes
 
 
 def spread_groups(snapshot: PlacementSnapshot, onto: Iterable[int], reason: str) -> Suggestions:
     """Moves after which the processors `onto` have everything that can move, evenly."""
     stay = set(onto)
-    movable = [one for one in snapshot.groups if one.movable]
+    movable = [group for group in snapshot.groups if group.movable]
     places = _Places(
-        capacity={one.processor: one.capacity for one in snapshot.processors if one.processor in stay},
-        groups={processor: [one for one in movable if one.processor == processor] for processor in stay},
+        capacity={
+            processor.processor: processor.capacity
+            for processor in snapshot.processors
+            if processor.processor in stay
+        },
+        groups={
+            processor: [group for group in movable if group.processor == processor] for processor in stay
+        },
         fixed_bytes={
-            processor: sum(_weight(one) for one in snapshot.groups_of(processor) if not one.movable)
+            processor: sum(_weight(group) for group in snapshot.groups_of(processor) if not group.movable)
             for processor in stay
         },
-        room={one.processor: one.room_bytes for one in snapshot.processors if one.processor in stay},
+        room={
+            processor.processor: processor.room_bytes
+            for processor in snapshot.processors
+            if processor.processor in stay
+        },
     )
-    homeless = [one for one in movable if one.processor not in stay]
-    for one in sorted(homeless, key=lambda one: (-_weight(one), one.group)):
-        places.put(one, places.emptiest_for(one))
+    homeless = [group for group in movable if group.processor not in stay]
+    for group in sorted(homeless, key=lambda group: (-_weight(group), group.group)):
+        places.put(group, places.emptiest_for(group))
     while _levelled(places):
         pass
     moved: dict[tuple[int, int], list[PlacedGroup]] = {}
     for processor, groups in sorted(places.groups.items()):
-        for one in groups:
-            if one.processor != processor:
-                moved.setdefault((one.processor, processor), []).append(one)
+        for group in groups:
+            if group.processor != processor:
+                moved.setdefault((group.processor, processor), []).append(group)
     return Suggestions(
         tuple(
             move_of(groups, sender, receiver, reason) for (sender, receiver), groups in sorted(moved.items())
@@ -97,21 +107,22 @@ def _levelled(places: _Places) -> bool:
     least, most = places.ends()
     full = places.fill(most)
     fits = (
-        (gain, -one.group, processor, one)
+        (gain, -group.group, processor, group)
         for processor in places.capacity
         if places.fill(processor) == full  # others may be as full, and have what the last one has not
-        for one in places.groups[processor]
-        if places.has_room(one, least)
-        and (gain := -max(places.fill(least, _weight(one)), places.fill(processor, -_weight(one)))) > -full
+        for group in places.groups[processor]
+        if places.has_room(group, least)
+        and (gain := -max(places.fill(least, _weight(group)), places.fill(processor, -_weight(group))))
+        > -full
     )
     best = max(fits, key=lambda found: found[:2], default=None)
     if best is None:
         return False
-    _, _, processor, one = best
-    places.take(one, processor)
-    places.put(one, least)
+    _, _, processor, group = best
+    places.take(group, processor)
+    places.put(group, least)
     return True
 
 
-def _weight(one: PlacedGroup) -> int:
-    return one.total_bytes + EMPTY_GROUP_BYTES
+def _weight(group: PlacedGroup) -> int:
+    return group.total_bytes + EMPTY_GROUP_BYTES

@@ -33,7 +33,7 @@ class ForcedSpill:
 class Suggestions:
     moves: tuple[Move, ...] = ()
     spills: tuple[ForcedSpill, ...] = ()
-    postponed: frozenset[int] = frozenset()
+    relieved: frozenset[int] = frozenset()
     """Processors beyond their memory for state that need not spill, because moves relieve them."""
 
 
@@ -44,5 +44,5 @@ def move_of(
     groups: Iterable[PlacedGroup], sender: int, receiver: int, reason: str, *, makes_room: bool = False
 ) -> Move:
     chosen = tuple(groups)
-    size = sum(one.resident_bytes for one in chosen)
-    return Move(group_set(one.group for one in chosen), sender, receiver, size, reason, makes_room)
+    size = sum(group.resident_bytes for group in chosen)
+    return Move(group_set(group.group for group in chosen), sender, receiver, size, reason, makes_room)

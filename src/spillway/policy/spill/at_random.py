@@ -6,6 +6,6 @@ from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 
 def at_random(snapshot: SpillSnapshot, random: Random) -> tuple[int, ...]:
-    order = sorted(snapshot.groups, key=lambda one: one.group)
+    order = sorted(snapshot.groups, key=lambda group: group.group)
     random.shuffle(order)
     return take_until(order, snapshot)

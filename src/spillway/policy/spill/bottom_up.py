@@ -9,7 +9,7 @@ from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 
 def bottom_up(snapshot: SpillSnapshot, random: Random) -> tuple[int, ...]:
-    order = sorted(snapshot.groups, key=lambda one: one.group)
+    order = sorted(snapshot.groups, key=lambda group: group.group)
     random.shuffle(order)
-    order.sort(key=lambda one: -one.height)
+    order.sort(key=lambda group: -group.height)
     return take_until(order, snapshot)

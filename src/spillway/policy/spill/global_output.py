@@ -1,4 +1,4 @@
-"""The groups first through which the fewest results of the view came, per byte of their own.
+"""Spill first the groups that contributed the fewest view results per byte of their own.
 
 For a single join it is the same as `least-productive`.
 """
@@ -9,5 +9,7 @@ from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 
 def global_output(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
-    order = sorted(snapshot.groups, key=lambda one: (one.outputs / max(1, one.bytes), -one.bytes, one.group))
+    order = sorted(
+        snapshot.groups, key=lambda group: (group.outputs / max(1, group.bytes), -group.bytes, group.group)
+    )
     return take_until(order, snapshot)

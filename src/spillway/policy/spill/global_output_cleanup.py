@@ -13,11 +13,11 @@ LEVEL_WEIGHT = 0.5
 
 
 def global_output_cleanup(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
-    lowest = max((one.height for one in snapshot.groups), default=0)
+    lowest = max((group.height for group in snapshot.groups), default=0)
 
-    def productivity(one: GroupStatistics) -> float:
-        weight = 1.0 + LEVEL_WEIGHT * (lowest - one.height)
-        return one.outputs / max(1.0, weight * (one.bytes + one.inter_bytes))
+    def productivity(group: GroupStatistics) -> float:
+        weight = 1.0 + LEVEL_WEIGHT * (lowest - group.height)
+        return group.outputs / max(1.0, weight * (group.bytes + group.inter_bytes))
 
-    order = sorted(snapshot.groups, key=lambda one: (productivity(one), -one.bytes, one.group))
+    order = sorted(snapshot.groups, key=lambda group: (productivity(group), -group.bytes, group.group))
     return take_until(order, snapshot)

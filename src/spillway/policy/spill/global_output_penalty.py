@@ -16,10 +16,10 @@ INTER_WEIGHT = 0.2
 def penalised(snapshot: SpillSnapshot, inter_weight: float) -> list[GroupStatistics]:
     """The groups by results per byte, with this part of the bytes that joins above keep."""
 
-    def productivity(one: GroupStatistics) -> float:
-        return one.outputs / max(1.0, one.bytes + inter_weight * one.inter_bytes)
+    def productivity(group: GroupStatistics) -> float:
+        return group.outputs / max(1.0, group.bytes + inter_weight * group.inter_bytes)
 
-    return sorted(snapshot.groups, key=lambda one: (productivity(one), -one.bytes, one.group))
+    return sorted(snapshot.groups, key=lambda group: (productivity(group), -group.bytes, group.group))
 
 
 def global_output_penalty(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:

@@ -9,5 +9,5 @@ from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 
 def least_productive(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
-    order = sorted(snapshot.groups, key=lambda one: (one.productivity, -one.bytes, one.group))
+    order = sorted(snapshot.groups, key=lambda group: (group.productivity, -group.bytes, group.group))
     return take_until(order, snapshot)

@@ -10,11 +10,11 @@ from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 def least_recent(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
     inactive = sorted(
-        (one for one in snapshot.groups if one.idle_epochs >= snapshot.inactive_epochs),
-        key=lambda one: (-one.idle_epochs, one.group),
+        (group for group in snapshot.groups if group.idle_epochs >= snapshot.inactive_epochs),
+        key=lambda group: (-group.idle_epochs, group.group),
     )
     active = sorted(
-        (one for one in snapshot.groups if one.idle_epochs < snapshot.inactive_epochs),
-        key=lambda one: (one.productivity, -one.bytes, one.group),
+        (group for group in snapshot.groups if group.idle_epochs < snapshot.inactive_epochs),
+        key=lambda group: (group.productivity, -group.bytes, group.group),
     )
     return take_until([*inactive, *active], snapshot)

@@ -7,6 +7,7 @@ from spillway.policy.spill.snapshot import SpillSnapshot, take_until
 
 def recent_history(snapshot: SpillSnapshot, _random: Random) -> tuple[int, ...]:
     order = sorted(
-        snapshot.groups, key=lambda one: (one.recent_results / max(1, one.bytes), -one.bytes, one.group)
+        snapshot.groups,
+        key=lambda group: (group.recent_results / max(1, group.bytes), -group.bytes, group.group),
     )
     return take_until(order, snapshot)

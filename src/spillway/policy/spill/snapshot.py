@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 INACTIVE_EPOCHS = 10
-"""Without rows for so many epochs a group is inactive, unless the job says otherwise."""
+"""By default, epochs without rows after which a group is inactive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ def take_until(ordered: Sequence[GroupStatistics], snapshot: SpillSnapshot) -> t
     """The first groups of the order that free what is wanted, those of sufficient age before the others."""
     chosen = []
     freed = 0
-    for one in _mature_first(ordered, snapshot.minimum_age_epochs):
+    for group in _mature_first(ordered, snapshot.minimum_age_epochs):
         if freed >= snapshot.wanted_bytes:
             break
-        chosen.append(one.group)
-        freed += one.bytes
+        chosen.append(group.group)
+        freed += group.bytes
     return tuple(chosen)
 
 
 def _mature_first(ordered: Sequence[GroupStatistics], age_epochs: int) -> Iterator[GroupStatistics]:
-    yield from (one for one in ordered if one.age_epochs >= age_epochs)
-    yield from (one for one in ordered if one.age_epochs < age_epochs)
+    yield from (group for group in ordered if group.age_epochs >= age_epochs)
+    yield from (group for group in ordered if group.age_epochs < age_epochs)

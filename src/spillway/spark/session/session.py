@@ -307,7 +307,7 @@ def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSessio
         if opened.tier is not None:
             closing.callback(remove_images, spark, opened.tier)
         anchors.release()
-        if not engine.owes:
+        if not engine.undelivered:
             opened.sink.sweep(())
 
 

@@ -131,8 +131,10 @@ class Query:
         """
         engine = self._engine
         while engine.has_cleanup and not self._stopping.is_set():
-            if engine.has_pending and not engine.has_begun_cleanup:
-                self._run_epoch(None, None, late=True)  # a tree: what a join missed is input of the next
+            if engine.has_pending and not engine.has_cursor:
+                self._run_epoch(
+                    None, None, from_cleanup=True
+                )  # a tree: what a join missed is input of the next
             else:
                 self._clean_once(Cleaning.ALL)
 
@@ -246,7 +248,7 @@ class Query:
             self._drain(ending=True)
             while (engine.has_cleanup or engine.has_pending) and not self._stopping.is_set():
                 self.cleanup()
-                self._drain(ending=True, late=True)
+                self._drain(ending=True, from_cleanup=True)
 
     def _cut(self, stream: StreamingQuery) -> None:
         """Stop the stream; one that has come to its end by itself is left alone."""
@@ -267,41 +269,50 @@ class Query:
             self._ahead.begin(batch, batch_id)
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
-        if self._engine.has_taken(batch_id):
+        if self._engine.is_committed(batch_id):
             return
         self._run_epoch(batch, batch_id)
         while self._engine.has_backlog and not self._stopping.is_set():
             self._run_epoch(None, None)
         for due, cleaning in (
-            (self._engine.has_lagging, Cleaning.LAGGING),
-            (self._engine.has_room, Cleaning.FITTING),
+            (self._engine.has_expiring, Cleaning.EXPIRING),
+            (self._engine.has_room, Cleaning.RETURNING),
         ):
-            if due and not self._engine.has_begun_cleanup:
+            if due and not self._engine.has_cursor:
                 self._clean_once(cleaning)
 
-    def _drain(self, *, ending: bool = False, late: bool = False) -> None:
+    def _drain(self, *, ending: bool = False, from_cleanup: bool = False) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop.
 
         At the end of the input, or on demand, suspended groups get their turns too.
         """
         engine = self._engine
         while (engine.has_pending or (ending and engine.has_held)) and not self._stopping.is_set():
-            self._run_epoch(None, None, ending=ending, late=late)
+            self._run_epoch(None, None, ending=ending, from_cleanup=from_cleanup)
 
     def _run_epoch(
-        self, batch: DataFrame | None, batch_id: int | None, *, ending: bool = False, late: bool = False
+        self,
+        batch: DataFrame | None,
+        batch_id: int | None,
+        *,
+        ending: bool = False,
+        from_cleanup: bool = False,
     ) -> None:
         with self._one_epoch:
             if self._stopping.is_set():
                 # To return would let Spark count the batch as done, and a restart would never see it again.
                 raise _StoppedError
-            while self._engine.has_begun_cleanup:
-                self._clean(Cleaning.BEGUN)
+            while self._engine.has_cursor:
+                self._clean(Cleaning.RESUMED)
             malformed = 0
             if self._check is not None and batch_id is not None:
                 malformed = self._check.malformed_rows(batch_id)
             entry = self._engine.run_epoch(
-                self._execute(batch), batch_id, ending=ending, late=late, malformed_rows=malformed
+                self._execute(batch),
+                batch_id,
+                ending=ending,
+                from_cleanup=from_cleanup,
+                malformed_rows=malformed,
             )
             self._malformed_rows += malformed
             self._note(entry)

@@ -6,8 +6,8 @@ never changed. Start with `manifest`; `record` is one epoch, `cursor` how far a 
 
 from spillway.state.log.cursor import Cursor
 from spillway.state.log.group_state import GroupState
-from spillway.state.log.manifest import Manifest, placed_anew
+from spillway.state.log.manifest import Manifest
 from spillway.state.log.manifest_log import ManifestLog
 from spillway.state.log.record import Counters, EpochRecord
 
-__all__ = ["Counters", "Cursor", "EpochRecord", "GroupState", "Manifest", "ManifestLog", "placed_anew"]
+__all__ = ["Counters", "Cursor", "EpochRecord", "GroupState", "Manifest", "ManifestLog"]

@@ -13,7 +13,7 @@ from spillway.model import GroupSet, from_hex, group_set, members, placed_on, to
 from spillway.state.log.cursor import Cursor
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.record import Counters, EpochRecord, _pending_from_json, _pending_to_json
-from spillway.state.rows import Pending, Run, narrowed
+from spillway.state.rows import Pending, Run, restricted_to
 
 NO_BATCH = -1
 
@@ -70,6 +70,15 @@ class Manifest:
             suspended=record.suspended,
             processors=record.processors,
         )
+
+    def with_placement(self, placement: tuple[int, ...]) -> "Manifest":
+        """The same state under another placement: pending rows go to the processors of their groups."""
+        entries = [entry for queue in self.pending.values() for entry in queue]
+        pending = {}
+        for processor in sorted(set(placement)):
+            mine = restricted_to(entries, placed_on(placement, processor))
+            pending[processor] = tuple(sorted(mine, key=lambda entry: not entry.emitted))
+        return replace(self, placement=placement, pending=pending)
 
     def _groups_after(self, record: EpochRecord, runs: Iterable[Run]) -> dict[int, GroupState]:
         groups = dict(self.groups)
@@ -175,13 +184,3 @@ def _spilled(run: Run, groups: GroupSet) -> Run:
 def _restored(run: Run, groups: GroupSet) -> Run:
     back = run.spilled & groups
     return replace(run, live=run.live | back, spilled=run.spilled & ~back) if back else run
-
-
-def placed_anew(manifest: Manifest, placement: tuple[int, ...]) -> Manifest:
-    """The same state under another placement: pending rows are shared out by the groups they belong to."""
-    entries = [entry for queue in manifest.pending.values() for entry in queue]
-    pending = {}
-    for processor in sorted(set(placement)):
-        groups = placed_on(placement, processor)
-        pending[processor] = tuple(sorted(narrowed(entries, groups), key=lambda entry: not entry.emitted))
-    return replace(manifest, placement=placement, pending=pending)

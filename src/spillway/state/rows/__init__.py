@@ -20,7 +20,7 @@ from spillway.state.rows.group import (
     hash_in_group_sql,
     present,
 )
-from spillway.state.rows.pending import Pending, PendingWriter, group_counts, narrowed, read_pending
+from spillway.state.rows.pending import Pending, PendingWriter, group_counts, read_pending, restricted_to
 from spillway.state.rows.run import (
     EventTimes,
     Position,
@@ -65,10 +65,10 @@ __all__ = [
     "lagging_groups",
     "map_run",
     "merge",
-    "narrowed",
     "present",
     "read_pending",
     "read_run",
+    "restricted_to",
     "rows_only",
     "sorted_segment",
     "superseded",

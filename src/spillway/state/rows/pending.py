@@ -181,6 +181,6 @@ def group_counts(rows: Segment, groups: int) -> dict[int, int]:
     return {int(group): int(counts[group]) for group in np.flatnonzero(counts)}
 
 
-def narrowed(queue: Sequence[Pending], groups: GroupSet) -> tuple[Pending, ...]:
+def restricted_to(queue: Sequence[Pending], groups: GroupSet) -> tuple[Pending, ...]:
     """The part of a queue that is of these groups."""
     return tuple(entry.only(groups) for entry in queue if entry.groups & groups)

@@ -18,8 +18,9 @@ from kit.examples import tries
 from kit.histories import Check, History, Player, drawn
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
+from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Cleaning, Engine
+from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
@@ -211,8 +212,8 @@ def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     for batch_id in range(100):
         part = rows[batch_id * 400 : (batch_id + 1) * 400]
         engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(part)), batch_id)
-        while engine.has_lagging or engine.has_begun_cleanup:
-            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.LAGGING)
+        while engine.has_expiring or engine.has_cursor:
+            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.EXPIRING)
         held.append(sum(run.rows for run in engine.manifest.runs.values()))
     assert max(held[50:]) < 4_000  # a window holds 30 * 10 rows of each input; nothing piles up
     assert max(held[50:]) <= 1.5 * max(held[20:50])

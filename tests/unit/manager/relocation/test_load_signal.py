@@ -44,7 +44,7 @@ def test_time_that_an_external_process_takes_counts_as_load() -> None:
         for _ in range(3):
             statistics.observe([report(0, 1.0, 0.5), report(1, 2.0, 0.5)], 4.0)
         made = statistics.snapshot(Manifest(3, 0, (0, 1)), {0: None, 1: None}, flux(), 10.0)
-        assert [one.utilisation for one in made.processors] == wanted
+        assert [processor.utilisation for processor in made.processors] == wanted
         assert made.collected_seconds == 12.0, "the time of the driver counts for rounds, not as idle"
 
 
@@ -81,11 +81,11 @@ def test_any_move_sets_how_long_the_next_round_collects() -> None:
     snapshot = statistics.snapshot(manifest, budgets, manager, 100.0)
     both = Suggestions((Move(0b1, 0, 1, 0, "resize"), Move(0b10, 0, 1, 0, "resize")))
     assert len(manager.request(both, snapshot).begun) == 2
-    first = manager.plan(snapshot, fixed=0b10)
+    first = manager.plan(snapshot, pinned=0b10)
     manager.observe(first, 110.0)
-    assert len(manager.table) == 1
+    assert len(manager.moves) == 1
     manager.observe(manager.plan(snapshot), 131.0)
-    assert manager.table == ()
+    assert manager.moves == ()
     assert manager.collection_seconds == 31.0
 
 
@@ -106,7 +106,7 @@ def test_the_journal_says_which_signal_was_used_and_a_slow_step_is_busier(
         storage = Storage(str(tmp_path / "state"))
         engine = Engine(config, Graph.of_one(plan), "q", storage, ListSink(str(tmp_path / "s")), journal)
         engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), 0)
-        snapshot = engine.controller._snapshot(engine.manifest, 2)
+        snapshot = engine.controller._snapshot(engine.manifest)
     (entry,) = read_journal(tmp_path / FILE_NAME)
     assert entry["load_signal"] == signal
     fast, slow = entry["processors"]

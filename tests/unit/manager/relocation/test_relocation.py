@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from kit.snapshots import MB, placement_snapshot
 from spillway.manager.budget import Budget
 from spillway.manager.journal.moves import relocation_entry
+from spillway.manager.relocation.decision import Decision, Refusal
 from spillway.manager.relocation.moves import advanced, begun, incoming_runs, next_loads, placed
-from spillway.manager.relocation.protocol import Decision, Refusal, RelocationLimits, RelocationManager
-from spillway.manager.relocation.statistics import PlacementStatistics, fixed_groups
+from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
+from spillway.manager.relocation.safety import pinned_groups
+from spillway.manager.relocation.statistics import PlacementStatistics
 from spillway.model.groups import group_set, members
 from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.snapshot import PlacementSnapshot
@@ -52,52 +54,52 @@ SKEWED = snapshot([[10] * 6, [10] * 2])
 
 
 def test_a_move_is_loaded_in_slices_and_then_the_placement_changes() -> None:
-    one = manager()
-    decision = one.decide(SKEWED)
+    relocation = manager()
+    decision = relocation.decide(SKEWED)
     assert [begun_.move.bytes for begun_ in decision.begun] == [20 * MB]
     loaded = []
-    while not (step := one.plan(SKEWED)).switched:
+    while not (step := relocation.plan(SKEWED)).completed:
         loaded.append([load.bytes // MB for load in step.loads])
-        one.observe(step, 101.0)
+        relocation.observe(step, 101.0)
     assert loaded == [[8], [8], [4]]
-    assert placed((0, 0, 0, 0, 0, 0, 1, 1), step.switched) == (1, 1, 0, 0, 0, 0, 1, 1)
-    assert one.moving == 0b11
-    one.observe(step, 102.0)
-    assert one.table == ()
-    assert one.adapted_seconds == {0: 102.0, 1: 102.0}
+    assert placed((0, 0, 0, 0, 0, 0, 1, 1), step.completed) == (1, 1, 0, 0, 0, 0, 1, 1)
+    assert relocation.moving == 0b11
+    relocation.observe(step, 102.0)
+    assert relocation.moves == ()
+    assert relocation.adapted_seconds == {0: 102.0, 1: 102.0}
     assert json.loads(json.dumps(relocation_entry(decision, step)))["switched"][0]["groups"] == [0, 1]
 
 
 def test_one_relocation_at_a_time_and_a_span_between_two() -> None:
-    one = manager()
-    assert one.decide(SKEWED).begun
-    (refusal,) = one.decide(SKEWED).refused
+    relocation = manager()
+    assert relocation.decide(SKEWED).begun
+    (refusal,) = relocation.decide(SKEWED).refused
     assert refusal.reason == "a relocation is under way"
-    while one.table:
-        one.observe(one.plan(SKEWED), 110.0)
-    (refusal,) = one.decide(replace(SKEWED, now_seconds=120.0)).refused
+    while relocation.moves:
+        relocation.observe(relocation.plan(SKEWED), 110.0)
+    (refusal,) = relocation.decide(replace(SKEWED, now_seconds=120.0)).refused
     assert refusal.reason == "the last relocation ended 10.0 s ago; the span is 45 s"
-    assert one.decide(replace(SKEWED, now_seconds=155.0)).begun
+    assert relocation.decide(replace(SKEWED, now_seconds=155.0)).begun
 
 
 def test_not_right_after_a_restart() -> None:
-    one = manager()
-    one.started_epoch = 47
-    (refusal,) = one.decide(SKEWED).refused
-    assert refusal.reason == "only 3 epochs since the start; 5 are waited"
-    assert one.decide(replace(SKEWED, epoch=52)).begun
+    relocation = manager()
+    relocation.started_epoch = 47
+    (refusal,) = relocation.decide(SKEWED).refused
+    assert refusal.reason == "3 epochs since the start; adaptation waits for 5"
+    assert relocation.decide(replace(SKEWED, epoch=52)).begun
 
 
-def fixed(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
+def pinned(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
     return replace(
-        before, groups=tuple(replace(one, movable=one.group not in groups) for one in before.groups)
+        before, groups=tuple(replace(group, movable=group.group not in groups) for group in before.groups)
     )
 
 
 @pytest.mark.parametrize(
     ("suggestions", "before", "reason"),
     [
-        (move([0, 1], 0, 1), fixed(SKEWED, 1), "groups 1 are inside a row or in clean-up"),
+        (move([0, 1], 0, 1), pinned(SKEWED, 1), "groups 1 are inside a row or in clean-up"),
         (move([6], 0, 1), SKEWED, "groups 6 are not on processor 0"),
         (move([0], 0, 7), SKEWED, "there is no processor 7"),
         (move([0], 9, 1), SKEWED, "there is no processor 9"),
@@ -113,59 +115,59 @@ def fixed(before: PlacementSnapshot, *groups: int) -> PlacementSnapshot:
 def test_a_user_may_ask_at_any_time_but_not_for_what_is_unsafe(
     suggestions: Suggestions, before: PlacementSnapshot, reason: str
 ) -> None:
-    one = manager("none")
-    one.started_epoch = before.epoch
-    decision = one.request(suggestions, before)
+    relocation = manager("none")
+    relocation.started_epoch = before.epoch
+    decision = relocation.request(suggestions, before)
     assert [refusal.reason for refusal in decision.refused] == [reason]
     assert decision.begun == ()
-    assert one.table == ()
-    assert one.request(move([0], 0, 1), SKEWED).begun
+    assert relocation.moves == ()
+    assert relocation.request(move([0], 0, 1), SKEWED).begun
 
 
 def test_moves_of_one_adaptation_share_the_room_of_a_receiver() -> None:
-    one = manager("none")
+    relocation = manager("none")
     before = snapshot([[30], [30], [50]])
     both = Suggestions((*move([0], 0, 2).moves, *move([1], 1, 2).moves))
-    decision = one.request(both, before)
+    decision = relocation.request(both, before)
     assert len(decision.begun) == 1
     assert decision.refused[0].reason == f"processor 2 has room for {20 * MB} bytes, not for {30 * MB}"
 
 
 def test_forced_spills_are_not_concurrent_with_relocation_and_counted() -> None:
-    one = manager("none")
+    relocation = manager("none")
     spill = ForcedSpill(0, 0b1, 10 * MB, "test")
-    decision = one.request(Suggestions((Move(0b10, 0, 1, 0, "test"),), (spill,)), SKEWED)
+    decision = relocation.request(Suggestions((Move(0b10, 0, 1, 0, "test"),), (spill,)), SKEWED)
     assert [refusal.reason for refusal in decision.refused] == ["a relocation is under way"]
-    one = manager("none")
-    assert one.request(Suggestions(spills=(spill, spill)), SKEWED) == Decision(
+    relocation = manager("none")
+    assert relocation.request(Suggestions(spills=(spill, spill)), SKEWED) == Decision(
         spills=(spill,), refused=(Refusal(spill, "groups 0 are spilled already"),)
     )
-    assert one.forced_bytes == 10 * MB
-    assert one.adapted_seconds == {0: 100.0}
+    assert relocation.forced_bytes == 10 * MB
+    assert relocation.adapted_seconds == {0: 100.0}
 
 
 def test_only_senders_of_moves_under_way_may_postpone_their_spill() -> None:
     over = snapshot([[1] * 102, [1] * 90])
     over = replace(over, processors=tuple(replace(p, memory_bytes=133 * MB) for p in over.processors))
-    assert manager("lazy-disk").decide(over).postponed == {0}
+    assert manager("lazy-disk").decide(over).relieved == {0}
     late = manager("lazy-disk")
     late.started_epoch = 50
-    assert late.decide(over).postponed == frozenset()
+    assert late.decide(over).relieved == frozenset()
 
 
 def test_a_loaded_move_waits_for_unfinished_groups_and_then_leaves_them() -> None:
-    one = manager(load_mb=100)
-    one.decide(SKEWED)
-    one.observe(one.plan(SKEWED, fixed=0b1), 101.0)
+    relocation = manager(load_mb=100)
+    relocation.decide(SKEWED)
+    relocation.observe(relocation.plan(SKEWED, pinned=0b1), 101.0)
     for _ in range(10):
-        step = one.plan(SKEWED, fixed=0b1)
-        assert (step.switched, step.abandoned) == ((), ())
-        one.observe(step, 102.0)
-    step = one.plan(SKEWED, fixed=0b1)
-    assert [switched.groups for switched in step.switched] == [0b10]
+        step = relocation.plan(SKEWED, pinned=0b1)
+        assert (step.completed, step.abandoned) == ((), ())
+        relocation.observe(step, 102.0)
+    step = relocation.plan(SKEWED, pinned=0b1)
+    assert [completed.groups for completed in step.completed] == [0b10]
     assert [(a.groups, a.reason) for a in step.abandoned] == [(0b1, "still inside a row or in clean-up")]
-    one.observe(step, 103.0)
-    assert one.table == ()
+    relocation.observe(step, 103.0)
+    assert relocation.moves == ()
 
 
 @pytest.mark.parametrize(
@@ -178,25 +180,25 @@ def test_a_loaded_move_waits_for_unfinished_groups_and_then_leaves_them() -> Non
     ],
 )
 def test_a_move_that_cannot_go_on_is_abandoned(then: PlacementSnapshot, reason: str) -> None:
-    one = manager()
-    one.decide(SKEWED)
-    step = one.plan(then)
+    relocation = manager()
+    relocation.decide(SKEWED)
+    step = relocation.plan(then)
     assert [abandoned.reason for abandoned in step.abandoned] == [reason]
-    one.observe(step, 101.0)
-    assert one.table == ()
+    relocation.observe(step, 101.0)
+    assert relocation.moves == ()
 
 
 def test_rounds_of_flux_last_as_long_as_moving_took() -> None:
-    one = manager("flux-load")
+    relocation = manager("flux-load")
     busy = snapshot([[10] * 6, [10] * 2], busy=0.8)
-    assert one.decide(busy).begun
-    assert not one.decide(busy).round_over
-    while one.table:
-        one.observe(one.plan(busy), 106.0)
-    assert one.collection_seconds == 6.0
+    assert relocation.decide(busy).begun
+    assert not relocation.decide(busy).round_over
+    while relocation.moves:
+        relocation.observe(relocation.plan(busy), 106.0)
+    assert relocation.collection_seconds == 6.0
     idle = snapshot([[10], [10]], now=200.0)
-    assert one.decide(idle).round_over
-    assert one.collection_seconds == 3.0
+    assert relocation.decide(idle).round_over
+    assert relocation.collection_seconds == 3.0
 
 
 @settings(deadline=None)
@@ -242,8 +244,8 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     statistics = PlacementStatistics()
     for _ in range(2):
         statistics.observe([report(0, {0: 4}, 0.5, 900), report(1, {1: 2}, 0.1, 20)], 2.0)
-    one = manager()
-    made = statistics.snapshot(manifest, {0: Budget(40 * MB), 1: Budget(80 * MB)}, one, 77.0)
+    relocation = manager()
+    made = statistics.snapshot(manifest, {0: Budget(40 * MB), 1: Budget(80 * MB)}, relocation, 77.0)
     assert (made.now_seconds, made.epoch, made.collected_seconds) == (77.0, 10, 4.0)
     first, second = made.processors
     assert (first.resident_bytes, first.utilisation, first.state_limit_bytes) == (900, 1.0, 30 * MB)
@@ -252,41 +254,41 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     assert [g.movable for g in made.groups] == [True, False, True]
     assert [g.suspended for g in made.groups] == [True, False, False]
     assert [g.mature for g in made.groups] == [True, False, True]
-    statistics.begin_anew()
-    assert statistics.snapshot(manifest, {0: None, 1: None}, one, 78.0).collected_seconds == 0
+    statistics.restart()
+    assert statistics.snapshot(manifest, {0: None, 1: None}, relocation, 78.0).collected_seconds == 0
 
 
 def test_half_cleaned_groups_are_fixed() -> None:
     manifest = Manifest(9, 0, (0, 1, 1), cursors=(Cursor(0b101, True, 1),))
-    assert list(members(fixed_groups(manifest))) == [0, 2]
+    assert list(members(pinned_groups(manifest))) == [0, 2]
 
 
 def test_a_receiver_that_makes_room_is_waited_for() -> None:
-    one = manager("none")
+    relocation = manager("none")
     full = snapshot([[30], [10] * 9])
     asked = Suggestions((Move(0b1, 0, 1, 30 * MB, "test", makes_room=True),))
-    assert one.request(asked, full).begun
+    assert relocation.request(asked, full).begun
     for _ in range(3):
-        step = one.plan(full)
-        assert (step.loads, step.switched, step.abandoned) == ((), (), ())
-        one.observe(step, 101.0)
+        step = relocation.plan(full)
+        assert (step.loads, step.completed, step.abandoned) == ((), (), ())
+        relocation.observe(step, 101.0)
     after_its_spill = snapshot([[30], [10] * 6])
-    assert [load.bytes for load in one.plan(after_its_spill).loads] == [8 * MB]
-    (abandoned,) = one.plan(replace(full, epoch=full.epoch + 11)).abandoned
+    assert [load.bytes for load in relocation.plan(after_its_spill).loads] == [8 * MB]
+    (abandoned,) = relocation.plan(replace(full, epoch=full.epoch + 11)).abandoned
     assert abandoned.reason == f"processor 1 has only room for {10 * MB} of {30 * MB} bytes"
 
 
 def test_no_room_can_be_made_for_more_than_all_memory() -> None:
-    one = manager("none")
+    relocation = manager("none")
     asked = Suggestions((Move(0b1, 0, 1, 0, "test", makes_room=True),))
-    (refusal,) = one.request(asked, snapshot([[130], [10]])).refused
+    (refusal,) = relocation.request(asked, snapshot([[130], [10]])).refused
     assert refusal.reason == f"processor 1 has room for {90 * MB} bytes, not for {130 * MB}"
 
 
 def test_moves_that_wait_for_room_share_what_there_is() -> None:
-    one = manager("none", load_mb=100)
+    relocation = manager("none", load_mb=100)
     both = Suggestions(tuple(Move(1 << group, group, 2, 0, "test", makes_room=True) for group in range(2)))
-    assert len(one.request(both, snapshot([[30], [30], [95]])).begun) == 2
-    step = one.plan(snapshot([[30], [30], [60]]))
+    assert len(relocation.request(both, snapshot([[30], [30], [95]])).begun) == 2
+    step = relocation.plan(snapshot([[30], [30], [60]]))
     assert [load.bytes for load in step.loads] == [30 * MB]
     assert step.abandoned == ()

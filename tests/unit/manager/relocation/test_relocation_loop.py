@@ -30,7 +30,7 @@ class Cluster:
     now: float = 0.0
     epoch: int = 10
     collected: float = 0.0
-    switched: list[tuple[float, int]] = field(default_factory=list)
+    completed: list[tuple[float, int]] = field(default_factory=list)
     rounds: int = 0
 
     @property
@@ -72,15 +72,15 @@ class Cluster:
         snapshot = self.snapshot()
         decision = self.manager.decide(snapshot)
         step = self.manager.plan(snapshot)
-        self.placement = placed(self.placement, step.switched)
+        self.placement = placed(self.placement, step.completed)
         self.now += 1.0
         self.epoch += 1
         self.collected += 1.0
         self.manager.observe(step, self.now)
-        self.rounds += bool(decision.round_over or (step.switched and not self.manager.table))
-        if decision.round_over or step.switched:
+        self.rounds += bool(decision.round_over or (step.completed and not self.manager.moves))
+        if decision.round_over or step.completed:
             self.collected = 0.0
-        self.switched += [(self.now, group) for one in step.switched for group in members(one.groups)]
+        self.completed += [(self.now, group) for moving in step.completed for group in members(moving.groups)]
 
 
 def five(policy: str, **chosen: float) -> Cluster:
@@ -101,10 +101,10 @@ def test_flux_load_relieves_a_slowed_processor_within_20_rounds(threshold: float
     assert still.throughput < 0.6 * unloaded
     assert adapting.placement.count(2) == groups_left
     assert adapting.throughput == pytest.approx(unloaded * min(4.8 / groups_left, 12 / 14))
-    before = len(adapting.switched)
+    before = len(adapting.completed)
     for _ in range(100):
         adapting.run_epoch()
-    assert len(adapting.switched) == before, "a steady load is left alone"
+    assert len(adapting.completed) == before, "a steady load is left alone"
 
 
 @pytest.mark.parametrize("policy", ["pairwise-memory", "lazy-disk", "diffusion"])
@@ -115,8 +115,8 @@ def test_a_skewed_start_is_levelled_and_then_left_alone(policy: str) -> None:
         cluster.run_epoch()
     counts = [cluster.placement.count(processor) for processor in range(3)]
     assert min(counts) / max(counts) >= 0.8
-    groups = [group for _, group in cluster.switched]
-    times = sorted({time for time, _ in cluster.switched})
+    groups = [group for _, group in cluster.completed]
+    times = sorted({time for time, _ in cluster.completed})
     if policy == "diffusion":
         assert len(set(groups)) == len(groups), "one adaptation, in which a group moves once"
     else:
@@ -135,27 +135,29 @@ requests = st.lists(
 def test_whatever_is_asked_for_a_group_moves_once_at_a_time_and_no_budget_breaks(
     history: list[tuple[list[tuple[set[int], int, int, bool]], set[int]]], load_mb: int
 ) -> None:
-    """Random requests, groups that become fixed for an epoch, room for five of twelve groups each.
+    """Random requests, groups that become pinned for an epoch, room for five of twelve groups each.
 
     Some say that the receiver makes room; it does not, so nothing must be loaded into it.
     """
     manager = RelocationManager(placement_policy("none"), RelocationLimits(load_bytes=load_mb * MB))
     cluster = Cluster(distributed("even", 12, 4), [1.0] * 4, manager, size=3 * MB)
-    for asked, fixed in history:
+    for asked, pinned in history:
         before = cluster.snapshot()
         loading = {processor: _loaded(manager, processor) for processor in range(4)}
         processors = tuple(
             replace(
-                one,
+                processor,
                 state_limit_bytes=15 * MB,
-                resident_bytes=one.resident_bytes + loading[one.processor],
+                resident_bytes=processor.resident_bytes + loading[processor.processor],
                 incoming_bytes=sum(
-                    move.left_bytes for move in manager.table if move.move.receiver == one.processor
+                    move.left_bytes for move in manager.moves if move.move.receiver == processor.processor
                 ),
             )
-            for one in before.processors
+            for processor in before.processors
         )
-        groups = tuple(replace(one, movable=one.movable and one.group not in fixed) for one in before.groups)
+        groups = tuple(
+            replace(group, movable=group.movable and group.group not in pinned) for group in before.groups
+        )
         snapshot = replace(before, processors=processors, groups=groups)
         moves = tuple(
             Move(group_set(chosen), sender, receiver, 0, "test", makes_room)
@@ -163,20 +165,20 @@ def test_whatever_is_asked_for_a_group_moves_once_at_a_time_and_no_budget_breaks
         )
         decision = manager.request(Suggestions(moves), snapshot)
         assert len(decision.begun) + len(decision.refused) == len(moves)
-        moving = [group for one in manager.table for group in members(one.groups)]
+        moving = [group for moving in manager.moves for group in members(moving.groups)]
         assert len(set(moving)) == len(moving)
-        step = manager.plan(snapshot, group_set(fixed))
+        step = manager.plan(snapshot, group_set(pinned))
         for processor in range(4):
             loads = [load.bytes for load in step.loads if load.receiver == processor]
             assert sum(loads) <= load_mb * MB
             assert not loads or sum(loads) <= 15 * MB - snapshot.processor(processor).resident_bytes
-        for one in step.switched:
-            assert not one.groups & group_set(fixed)
-            assert all(cluster.placement[group] == one.move.sender for group in members(one.groups))
-        cluster.placement = placed(cluster.placement, step.switched)
+        for moving in step.completed:
+            assert not moving.groups & group_set(pinned)
+            assert all(cluster.placement[group] == moving.move.sender for group in members(moving.groups))
+        cluster.placement = placed(cluster.placement, step.completed)
         manager.observe(step, cluster.now)
         assert all(cluster.placement.count(processor) <= 5 for processor in range(4))
 
 
 def _loaded(manager: RelocationManager, receiver: int) -> int:
-    return sum(one.loaded_bytes for one in manager.table if one.move.receiver == receiver)
+    return sum(moving.loaded_bytes for moving in manager.moves if moving.move.receiver == receiver)

@@ -96,7 +96,7 @@ def test_a_slow_receiver_is_not_made_busier_than_the_donor_was() -> None:
 def test_excess_capacity_is_levelled_in_memory_first() -> None:
     before = loaded([[1] * 9, [1] * 3], [0.5, 0.5], limit=80)
     on_disk = tuple(
-        replace(one, bytes=30, suspended=True) if one.group == 0 else one for one in before.groups
+        replace(group, bytes=30, suspended=True) if group.group == 0 else group for group in before.groups
     )
     (move,) = placement_policy("flux-memory")(replace(before, groups=on_disk)).moves
     assert move == Move(group_set([1]), 0, 1, 10, "memory: excess capacity -30 against 50")
@@ -107,7 +107,7 @@ def test_hybrid_balances_memory_while_anything_is_on_disk_and_load_otherwise() -
     before = loaded([[40, 40], [5] * 6], [0.8, 0.3], limit=100)
     (move,) = placement_policy("flux-hybrid")(before).moves
     assert (move.sender, move.receiver) == (0, 1)
-    spilled = tuple(replace(one, spilled_bytes=5) if one.group == 3 else one for one in before.groups)
+    spilled = tuple(replace(group, spilled_bytes=5) if group.group == 3 else group for group in before.groups)
     (move,) = placement_policy("flux-hybrid")(replace(before, groups=spilled)).moves
     assert (move.sender, move.receiver) == (1, 0)
 
@@ -119,15 +119,15 @@ def test_hybrid_moves_a_group_only_to_where_it_fits() -> None:
 
 
 def test_a_snapshot_that_contradicts_itself_is_refused() -> None:
-    one = ProcessorStatistics(0, 10)
+    processor = ProcessorStatistics(0, 10)
     with pytest.raises(StateError, match="a processor twice"):
-        PlacementSnapshot(0, 0, (one, one), ())
+        PlacementSnapshot(0, 0, (processor, processor), ())
     with pytest.raises(StateError, match=r"unknown processors \[3\]"):
-        PlacementSnapshot(0, 0, (one,), (PlacedGroup(0, 3, 1),))
+        PlacementSnapshot(0, 0, (processor,), (PlacedGroup(0, 3, 1),))
     with pytest.raises(StateError, match="a group in two places"):
-        PlacementSnapshot(0, 0, (one,), (PlacedGroup(0, 0, 1), PlacedGroup(0, 0, 1)))
+        PlacementSnapshot(0, 0, (processor,), (PlacedGroup(0, 0, 1), PlacedGroup(0, 0, 1)))
     with pytest.raises(StateError, match="with and without a budget"):
-        PlacementSnapshot(0, 0, (one, ProcessorStatistics(1, 0, 5)), ())
+        PlacementSnapshot(0, 0, (processor, ProcessorStatistics(1, 0, 5)), ())
 
 
 def test_the_first_level_pair_ends_the_round() -> None:

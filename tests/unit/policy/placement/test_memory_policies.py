@@ -113,7 +113,7 @@ def test_lazy_disk_sends_overflow_to_a_processor_with_room_and_postpones_the_spi
     suggestions = placement_policy("lazy-disk")(before)
     assert suggestions.moves[0].bytes == 6 * MB
     assert suggestions.moves[0].reason == f"overflow: processor 1 has room for {2 * MB} bytes"
-    assert suggestions.postponed == {0}
+    assert suggestions.relieved == {0}
 
 
 def test_lazy_disk_lets_a_processor_spill_that_no_move_can_relieve() -> None:
@@ -121,16 +121,17 @@ def test_lazy_disk_lets_a_processor_spill_that_no_move_can_relieve() -> None:
     assert placement_policy("lazy-disk")(full) == NOTHING
     far_beyond = placement_policy("lazy-disk")(snapshot([[1] * 120, [1] * 40]))
     assert far_beyond.moves
-    assert far_beyond.postponed == frozenset()  # the working memory has no room for 20 MB of state
+    assert far_beyond.relieved == frozenset()  # the working memory has no room for 20 MB of state
 
 
 def test_a_move_under_way_postpones_the_spill_of_its_sender() -> None:
     before = adapted(snapshot([[1] * 102, [1] * 90]), 1, at=99.0)
     sending = tuple(
-        replace(one, outgoing_bytes=(0 if one.processor else 5 * MB)) for one in before.processors
+        replace(processor, outgoing_bytes=(0 if processor.processor else 5 * MB))
+        for processor in before.processors
     )
     assert placement_policy("lazy-disk")(replace(before, processors=sending)) == Suggestions(
-        postponed=frozenset({0})
+        relieved=frozenset({0})
     )
     assert placement_policy("lazy-disk")(before) == NOTHING
 

@@ -24,7 +24,7 @@ def made(groups: list[tuple[int, ...]]) -> PlacementSnapshot:
         for number, (processor, size, luck, *disk) in enumerate(groups)
     )
     processors = tuple(
-        ProcessorStatistics(number, sum(one.bytes for one in placed if one.processor == number))
+        ProcessorStatistics(number, sum(group.bytes for group in placed if group.processor == number))
         for number in range(4)
     )
     return PlacementSnapshot(0.0, 9, processors, placed)
@@ -36,25 +36,25 @@ def test_what_can_move_is_on_the_wanted_processors_and_level(
 ) -> None:
     before = made(groups)
     moves = spread_groups(before, range(wanted), "test").moves
-    owner = {one.group: one.processor for one in before.groups}
+    owner = {group.group: group.processor for group in before.groups}
     for move in moves:
         assert move.receiver < wanted
         for group in members(move.groups):
             assert owner[group] == move.sender  # once, and from where it is
             assert before.groups[group].movable
             owner[group] = move.receiver
-    assert all(owner[one.group] < wanted for one in before.groups if one.movable)
-    fixed = {one.group for one in before.groups if not one.movable}
+    assert all(owner[group.group] < wanted for group in before.groups if group.movable)
+    fixed = {group.group for group in before.groups if not group.movable}
     assert {group: owner[group] for group in fixed} == {
         group: before.groups[group].processor for group in fixed
     }
     load = dict.fromkeys(range(wanted), 0)
-    for one in before.groups:
-        if owner[one.group] < wanted:
-            load[owner[one.group]] += one.total_bytes + 1
+    for group in before.groups:
+        if owner[group.group] < wanted:
+            load[owner[group.group]] += group.total_bytes + 1
     fullest = max(load, key=lambda number: load[number])
     smallest = min(
-        (one.total_bytes + 1 for one in before.groups if owner[one.group] == fullest and one.movable),
+        (group.total_bytes + 1 for group in before.groups if owner[group.group] == fullest and group.movable),
         default=0,
     )
     if smallest:  # nothing that could still move would make the two ends more alike
@@ -84,7 +84,7 @@ def test_state_on_disk_counts_because_it_comes_back() -> None:
 def test_no_more_goes_to_a_processor_than_its_memory_has_room_for() -> None:
     """The second is the emptiest by all state, but its memory is full."""
     before = made([(0, 50, 5, 200), (0, 50, 5, 200), (1, 95, 5, 0), (2, 10, 5, 150)])
-    processors = tuple(replace(one, state_limit_bytes=100) for one in before.processors)
+    processors = tuple(replace(processor, state_limit_bytes=100) for processor in before.processors)
     moves = spread_groups(replace(before, processors=processors), range(3), "test").moves
     assert all(move.receiver != 1 for move in moves)
     homeless = spread_groups(replace(before, processors=processors), range(1, 3), "test").moves

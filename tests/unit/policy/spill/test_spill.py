@@ -86,7 +86,7 @@ def test_when_a_group_is_inactive_can_be_set() -> None:
     assert tuple(SPILL_POLICIES["least-recent"](snapshot, Random(1))) == (1, 2)
     snapshot = replace(snapshot, inactive_epochs=31)  # all are active: the least productive
     assert tuple(SPILL_POLICIES["least-recent"](snapshot, Random(1))) == (1, 2)
-    rich = tuple(replace(one, results=999) if one.group == 1 else one for one in GROUPS)
+    rich = tuple(replace(group, results=999) if group.group == 1 else group for group in GROUPS)
     assert tuple(SPILL_POLICIES["least-recent"](replace(snapshot, groups=rich), Random(1))) == (2, 0)
 
 
@@ -95,17 +95,17 @@ def test_a_history_is_of_one_generation() -> None:
     manager = SpillManager(Budgets((Budget(40 << 20),)), "recent-history", history_weight=0.5)
     manager.observe({0: 100, 1: 40, 2: 8})
     manager.observe({0: 10, 1: 4, 2: 8}, begun=0b1)
-    recent = {one.group: one.recent_results for one in manager._statistics(manifest([1, 1, 1]), 0, 0)}
+    recent = {group.group: group.recent_results for group in manager._statistics(manifest([1, 1, 1]), 0, 0)}
     assert recent == {0: 10.0, 1: 24.0, 2: 12.0}
     manager.observe({0: 6}, ended=0b100)
-    recent = {one.group: one.recent_results for one in manager._statistics(manifest([1, 1, 1]), 0, 0)}
+    recent = {group.group: group.recent_results for group in manager._statistics(manifest([1, 1, 1]), 0, 0)}
     assert recent == {0: 11.0, 1: 12.0, 2: 0.0}
 
 
 def test_bottom_up_begins_with_the_lowest_join() -> None:
     chosen = {tuple(SPILL_POLICIES["bottom-up"](SpillSnapshot(TREE, 250), Random(seed))) for seed in range(9)}
-    assert {frozenset(one[:2]) for one in chosen} == {frozenset({0, 1})}
-    assert all(one[2] == 2 for one in chosen)
+    assert {frozenset(order[:2]) for order in chosen} == {frozenset({0, 1})}
+    assert all(order[2] == 2 for order in chosen)
 
 
 def test_random_victims_depend_on_the_generator_only() -> None:
@@ -131,14 +131,14 @@ statistics = st.builds(
 
 @given(
     st.sampled_from(sorted(SPILL_POLICIES)),
-    st.lists(statistics, unique_by=lambda one: one.group, max_size=30),
+    st.lists(statistics, unique_by=lambda group: group.group, max_size=30),
     st.integers(0, 200_000),
 )
 def test_enough_is_freed_and_not_one_group_more(
     policy: str, groups: list[GroupStatistics], wanted: int
 ) -> None:
     chosen = SPILL_POLICIES[policy](SpillSnapshot(tuple(groups), wanted), Random(0))
-    sizes = {one.group: one.bytes for one in groups}
+    sizes = {group.group: group.bytes for group in groups}
     assert len(set(chosen)) == len(chosen)
     freed = sum(sizes[group] for group in chosen)
     assert freed >= min(wanted, sum(sizes.values()))

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spillway.manager.pending_queue import earliest_to_come
+from spillway.manager.pending_queue import input_watermark
 from spillway.state.frame.final_rows import FinalRows
 from spillway.state.log.manifest import Manifest
 from spillway.state.rows.compaction import CompactionLimits, superseded
@@ -36,10 +36,10 @@ def test_rows_wait_until_the_watermark_has_passed_them() -> None:
 def test_nothing_expires_that_a_waiting_row_may_reach() -> None:
     late = replace(ENTRY, earliest=20, groups=0b100, counts=(3,))
     manifest = Manifest(0, 0, (0, 0, 0), pending={0: (ENTRY, late)}, watermark=60)
-    assert earliest_to_come(manifest, 0) == 20
-    assert earliest_to_come(manifest, 0b100) == 50
-    assert earliest_to_come(replace(manifest, pending={}), 0) == 60
-    assert earliest_to_come(replace(manifest, watermark=None), 0) is None
+    assert input_watermark(manifest, 0) == 20
+    assert input_watermark(manifest, 0b100) == 50
+    assert input_watermark(replace(manifest, pending={}), 0) == 60
+    assert input_watermark(replace(manifest, watermark=None), 0) is None
 
 
 def run(name: str, epoch: int, size: int, earliest: int, swept: int) -> Run:

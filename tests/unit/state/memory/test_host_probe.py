@@ -99,11 +99,11 @@ def test_a_host_with_too_little_room_is_named_with_the_executors_that_share_it(
 ) -> None:
     probe = replace(probe, room_bytes=300 << 20)
     probe.begin()
-    one = replace(answer(probe, "h1"), free_bytes=500 << 20)
+    first = replace(answer(probe, "h1"), free_bytes=500 << 20)
     other = replace(answer(probe, "h2"), free_bytes=512 << 20)
-    probe.judge([one, other])
-    probe.judge([one, other, replace(one, tier_device=one.tier_device + 1)])  # another container of h1
-    text = refusal(probe, one, other, one)
+    probe.judge([first, other])
+    probe.judge([first, other, replace(first, tier_device=first.tier_device + 1)])  # another container of h1
+    text = refusal(probe, first, other, first)
     assert text.startswith(f"host h1 has 500 MB free in {probe.tier.path}, but needs 600 MB for the memory")
     assert "h2" not in text
 
