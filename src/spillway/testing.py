@@ -22,18 +22,18 @@ from spillway.policy.placement import (
     Suggestions,
 )
 from spillway.state.graph import (
-    Delivery,
     Graph,
+    LevelMessage,
     TreeStep,
-    agreed,
+    consistent_reports,
     placement_of,
-    remove_parcels,
+    remove_exchange,
     run_step,
     together,
 )
 from spillway.state.log import Manifest
 from spillway.state.orders import Files, Orders, Report
-from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Place
+from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, TaskAttempt
 from spillway.state.storage import Storage
 
 
@@ -56,31 +56,33 @@ class LocalCluster:
             return self._levels(self.graph, orders)
         (operator,) = self.graph.operators
         for one in orders[: self.lost_steps]:
-            run_step(one, operator, _place(), self._batches(one))
-        return [run_step(one, operator, _place(), self._batches(one)) for one in orders]
+            run_step(one, operator, _attempt(), self._batches(one))
+        return [run_step(one, operator, _attempt(), self._batches(one)) for one in orders]
 
     def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
-        told: dict[int, Delivery] = {}
+        messages: dict[int, LevelMessage] = {}
         try:
-            for _ in self._steps(tree, orders, told):
+            for _ in self._steps(tree, orders, messages):
                 pass
-            return agreed(tree, told)
+            return consistent_reports(tree, messages)
         finally:
-            remove_parcels(orders[0].state)
+            remove_exchange(orders[0].state)
 
-    def _steps(self, tree: Graph, orders: Sequence[Orders], told: dict[int, Delivery]) -> Iterator[None]:
-        """All steps of an epoch; `told` is what each processor knows at the end of a level."""
+    def _steps(
+        self, tree: Graph, orders: Sequence[Orders], messages: dict[int, LevelMessage]
+    ) -> Iterator[None]:
+        """All steps of an epoch; `messages` is what each processor was told by the end of a level."""
         placement = placement_of(orders)
-        told.update({one.processor: Delivery() for one in orders})
+        messages.update({one.processor: LevelMessage() for one in orders})
         for level in range(max(tree.levels) + 1):
-            inboxes: dict[int, list[Delivery]] = {one.processor: [] for one in orders}
+            inboxes: dict[int, list[LevelMessage]] = {one.processor: [] for one in orders}
             for one in orders:
-                step = TreeStep(tree, one, placement, len(orders), _place())
+                step = TreeStep(tree, one, placement, len(orders), _attempt())
                 batches = self._batches(one) if level == 0 else iter(())
-                for target, delivery in step.run(level, told[one.processor], batches).items():
-                    inboxes[target].append(Delivery.from_json(delivery.to_json()))
+                for target, message in step.run(level, messages[one.processor], batches).items():
+                    inboxes[target].append(LevelMessage.from_json(message.to_json()))
                 yield
-            told.update({processor: together(inbox) for processor, inbox in inboxes.items()})
+            messages.update({processor: together(inbox) for processor, inbox in inboxes.items()})
 
     def _batches(self, orders: Orders) -> Iterator[pa.RecordBatch]:
         """The rows of a processor. As in Spark, a batch is allocated when it is asked for."""
@@ -93,8 +95,8 @@ class LocalCluster:
         return (self.batch.take(pa.array(mine[at : at + size])) for at in range(0, len(mine), size))
 
 
-def _place() -> Place:
-    return Place("localhost", "local", uuid.uuid4().hex[:8])
+def _attempt() -> TaskAttempt:
+    return TaskAttempt("localhost", "local", uuid.uuid4().hex[:8])
 
 
 class ListSink:
@@ -136,7 +138,7 @@ class ScriptedSwaps:
     ) -> tuple[list[Swap], list[Spill]]:
         swaps = [] if self.splittable else [suspension(victim) for victim in victims]
         spills = victims if self.splittable else []
-        gone = manifest.suspended | manifest.unfinished_groups | union(victim.groups for victim in victims)
+        gone = manifest.suspended | manifest.mid_row_groups | union(victim.groups for victim in victims)
         if forced:
             back = manifest.suspended & manifest.waiting_groups
             return [*swaps, Swap(0, 0, back & -back, 1, 1, "forced")], spills
@@ -184,7 +186,7 @@ class ScriptedSpills:
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
-        fixed |= manifest.unfinished_groups | manifest.suspended
+        fixed |= manifest.mid_row_groups | manifest.suspended
         mask = group_set(g for g in groups if chosen >> g & 1) & ~fixed
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 

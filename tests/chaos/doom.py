@@ -60,7 +60,7 @@ class Doom:
             "turn": any(swap.resumed for swap in change.swaps),
             "load": bool(change.step.loads),
             "switch": bool(change.step.switched),
-            "row": bool(manifest.unfinished_groups),
+            "row": bool(manifest.mid_row_groups),
         }
         if kinds.get(self.kind, False):
             self.left -= 1

@@ -82,10 +82,10 @@ def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> I
         if engine.has_lagging or engine.has_room:
             cleaning = Cleaning.LAGGING if engine.has_lagging else Cleaning.FITTING
             yield engine.run_cleanup_epoch(LocalCluster(operator), cleaning)
-    while engine.has_begun_cleanup or engine.has_pending or engine.has_held or engine.has_cleanup:
+    while engine.has_begun_cleanup or engine.has_pending or engine.has_waiting or engine.has_cleanup:
         if engine.has_begun_cleanup:
             yield engine.run_cleanup_epoch(LocalCluster(operator), Cleaning.BEGUN)
-        elif engine.has_pending or engine.has_held:
+        elif engine.has_pending or engine.has_waiting:
             yield engine.run_epoch(LocalCluster(operator), None, ending=True)
         else:
             yield engine.run_cleanup_epoch(LocalCluster(operator))

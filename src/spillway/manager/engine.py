@@ -140,7 +140,7 @@ class Engine:
         return any(sum(entry.bytes_left for entry in queue) > self.config.buffer_bytes for queue in queues)
 
     @property
-    def has_held(self) -> bool:
+    def has_waiting(self) -> bool:
         """Whether rows wait for the turn of their group, or for the watermark to pass them."""
         manifest = self.manifest
         entries = (entry for queue in manifest.pending.values() for entry in queue)
@@ -201,7 +201,7 @@ class Engine:
         """What may expire in the next epoch, in which these groups are suspended."""
         if self.graph.waits:
             return Expiry(self.graph.windows, earliest_to_come(self.manifest, suspended))
-        unfinished = self.manifest.unfinished_groups
+        unfinished = self.manifest.mid_row_groups
         keep = self.manifest.spilled_groups | self.manifest.waiting_groups
         keep |= self._to_come()
         keep = all_groups(self.graph.groups) if unfinished else keep
@@ -307,7 +307,7 @@ class Engine:
         Nor do rows wait for them: those came in when the watermark was lower.
         """
         manifest = self.manifest
-        if not expiry.windows or manifest.unfinished_groups:
+        if not expiry.windows or manifest.mid_row_groups:
             return ()
         busy = union(
             (record.spilled, group_set(record.grown), manifest.split_groups, manifest.waiting_groups)

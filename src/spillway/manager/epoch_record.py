@@ -7,7 +7,7 @@ from spillway.manager.change import Change
 from spillway.model import GroupSet, Window, union
 from spillway.state.log import Counters, EpochRecord, Manifest
 from spillway.state.orders import Report, grown, lineage
-from spillway.state.rows import advanced, youngest
+from spillway.state.rows import next_watermark, youngest
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +78,5 @@ def epoch_record(
             for group, rows in report.expired_rows.items()
         },
         latest=latest,
-        watermark=advanced(manifest.watermark, latest, windows, ended=run.ending),
+        watermark=next_watermark(manifest.watermark, latest, windows, ended=run.ending),
     )

@@ -97,7 +97,7 @@ class SpillManager:
 
     def _statistics(self, manifest: Manifest, processor: int, fixed: GroupSet) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
-        fixed |= manifest.unfinished_groups | manifest.suspended
+        fixed |= manifest.mid_row_groups | manifest.suspended
         return tuple(
             GroupStatistics(
                 group=group,

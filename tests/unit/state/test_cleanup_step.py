@@ -21,7 +21,7 @@ from spillway.state.log.cursor import Cursor
 from spillway.state.orders.orders import CleanupBatch, Limits
 from spillway.state.rows.group import flags, group_of, group_starts
 from spillway.state.rows.run import Position, Run, write_run
-from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.rows.sorted_rows import SortedRows, sort_rows
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 
@@ -51,9 +51,9 @@ def operator(inputs: int) -> JoinOperator:
     )
 
 
-def segment(keys: Sequence[int], first: int) -> Segment:
+def segment(keys: Sequence[int], first: int) -> SortedRows:
     hashes = (np.array(keys, dtype=np.uint64) * SPREAD).view(np.int64)
-    return sorted_segment(hashes, pa.record_batch({"id": np.arange(first, first + len(keys))}))
+    return sort_rows(hashes, pa.record_batch({"id": np.arange(first, first + len(keys))}))
 
 
 @st.composite
@@ -168,7 +168,7 @@ def test_driving_rows_come_in_small_pieces_that_do_not_depend_on_where_one_goes_
     runs: list[list[int]], piece_bytes: int, after: int
 ) -> None:
     segments = [segment(keys, 100 * number) for number, keys in enumerate(runs)]
-    segments = [Segment(one.hashes, one.columns, flags(0b01, GROUPS)) for one in segments]
+    segments = [SortedRows(one.hashes, one.columns, flags(0b01, GROUPS)) for one in segments]
     everything = list(_driving(segments, GROUPS, 0, piece_bytes))
     live = [
         row

@@ -194,7 +194,7 @@ def test_a_group_is_split_between_two_generations_and_not_while_a_row_is_unfinis
     assert manifest.split_groups == 0b0110
     assert manifest.spilled_groups == 0b0111
     busy = replace(manifest, pending={0: (waiting(0b0100, emitted=1),), 1: (waiting(0b0011),)})
-    assert busy.unfinished_groups == 0b0100
+    assert busy.mid_row_groups == 0b0100
     assert busy.split_groups == 0b0010
 
 

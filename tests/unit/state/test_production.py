@@ -16,7 +16,7 @@ from spillway.state.join.probe import chunk, probe
 from spillway.state.join.production import LEAST_ROWS, Production
 from spillway.state.orders.orders import NO_BOUND, Limits
 from spillway.state.rows.group import Int64Array
-from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.rows.sorted_rows import SortedRows, sort_rows
 from spillway.state.step.operator import WireInput
 from spillway.state.step.results import Written
 
@@ -24,11 +24,11 @@ GROUPS = 4
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def rows_of(keys: Sequence[int], width: int = 1) -> Segment:
+def rows_of(keys: Sequence[int], width: int = 1) -> SortedRows:
     """Rows (id, text)."""
     hashes = (np.array(keys, dtype=np.uint64) * SPREAD).view(np.int64)
     columns = [pa.array(range(len(keys)), pa.int64()), pa.array(["x" * width] * len(keys), pa.string())]
-    return sorted_segment(hashes, pa.RecordBatch.from_arrays(columns, names=["id", "text"]))
+    return sort_rows(hashes, pa.RecordBatch.from_arrays(columns, names=["id", "text"]))
 
 
 def operator(inputs: int, residual: Expression | None = None) -> JoinOperator:

@@ -202,4 +202,4 @@ def _progress(manifest: Manifest, windows: Sequence[Window]) -> Progress:
 
 def fixed_groups(manifest: Manifest) -> GroupSet:
     """Groups that must stay where they are for now: inside a row, or half cleaned up."""
-    return manifest.unfinished_groups | union(cursor.groups for cursor in manifest.cursors)
+    return manifest.mid_row_groups | union(cursor.groups for cursor in manifest.cursors)

@@ -285,7 +285,7 @@ class Query:
         At the end of the input, or on demand, suspended groups get their turns too.
         """
         engine = self._engine
-        while (engine.has_pending or (ending and engine.has_held)) and not self._stopping.is_set():
+        while (engine.has_pending or (ending and engine.has_waiting)) and not self._stopping.is_set():
             self._run_epoch(None, None, ending=ending, late=late)
 
     def _run_epoch(

@@ -28,7 +28,7 @@ from spillway.plan.rules import Plan
 from spillway.spark.stream.slots import assigned_slots, shared_slots, wired
 from spillway.spark.stream.tree_wire import bind_tree_plan
 from spillway.spark.stream.typed_input import TypedInput, normal_key, typed_input
-from spillway.state.frame import AggregateOperator
+from spillway.state.frame import FrameOperator
 from spillway.state.graph import Graph
 from spillway.state.join import JoinOperator
 from spillway.state.step import HASH_WIRE_COLUMN, WireInput
@@ -164,7 +164,7 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
             for output, value in zip(plan.outputs, outputs, strict=True)
         ]
     )
-    operator = AggregateOperator(
+    operator = FrameOperator(
         inputs=(WireInput(plan.input.name, tuple(field.name for field in fields), names),),
         outputs=outputs,
         statistics=plan.statistics,

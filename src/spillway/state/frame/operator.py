@@ -13,11 +13,11 @@ import pyarrow as pa
 from spillway.model import Statistic, Window, kept_range_us, kept_rows
 from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.rows import NEVER, CompactionLimits, Run, superseded
-from spillway.state.step import Emission, Merges, WireInput
+from spillway.state.step import Edge, Merges, WireInput
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateOperator:
+class FrameOperator:
     kind: ClassVar[str] = "frame"
     inputs: tuple[WireInput]
     outputs: tuple[Expression, ...]
@@ -42,7 +42,7 @@ class AggregateOperator:
         return ()
 
     @property
-    def waiting_time(self) -> int | None:
+    def wait_column(self) -> int | None:
         return self.time
 
     @property
@@ -66,10 +66,10 @@ class AggregateOperator:
         return NEVER if earliest is None else earliest - range_us
 
     @property
-    def emission(self) -> Emission | None:
+    def edge(self) -> Edge | None:
         return None
 
-    def with_result_schema(self, schema: pa.Schema) -> "AggregateOperator":
+    def with_result_schema(self, schema: pa.Schema) -> "FrameOperator":
         return replace(self, result_schema=schema)
 
     def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:

@@ -18,7 +18,7 @@ from spillway.plan.expression import ColumnRef
 from spillway.plan.operators import STATISTICS
 from spillway.state.frame.final_rows import FinalRows
 from spillway.state.frame.frames import OrderedRows, keys_differ, ordered_rows
-from spillway.state.frame.operator import AggregateOperator
+from spillway.state.frame.operator import FrameOperator
 from spillway.state.frame.statistics import statistics_of
 from spillway.state.orders import Report
 from spillway.state.rows import (
@@ -26,10 +26,10 @@ from spillway.state.rows import (
     Int64Array,
     Pending,
     PendingWriter,
-    Segment,
+    SortedRows,
     concat,
-    cut,
     group_of,
+    group_offsets,
     read_pending,
     take,
 )
@@ -37,7 +37,7 @@ from spillway.state.step import Attempt, Clock, Intake, nonzero
 
 
 @dataclass(slots=True)
-class AggregateStep(Attempt[AggregateOperator]):
+class FrameStep(Attempt[FrameOperator]):
     served_rows: Int64Array = field(init=False)
     """Rows whose results were produced, by group; few of them stay in state."""
 
@@ -46,13 +46,13 @@ class AggregateStep(Attempt[AggregateOperator]):
         orders = self.orders
         self._prepare()
         if orders.clean:  # no group is ever split, so there is nothing to clean up
-            return replace(self._report(busy, ()), pending=(*orders.pending, *orders.held))
+            return replace(self._report(busy, ()), pending=(*orders.pending, *orders.suspended_pending))
         reached = [e.earliest for e in orders.pending if e.earliest is not None]
         if orders.watermark is not None:
             self.expiry = replace(self.expiry, watermark=min([orders.watermark, *reached]))
         self._open()
         self.served_rows = np.zeros(self.operator.groups, dtype=np.int64)
-        held = self._held()
+        suspended = self._suspended_input()
         intake = Intake(
             self.operator,
             orders.limits,
@@ -60,13 +60,17 @@ class AggregateStep(Attempt[AggregateOperator]):
             (),
             batches,
             orders.watermark,
-            held,
+            suspended,
             self.meter.sample,
         )
         early = self._pending_writer("early", 0)
         waiting = self._rounds(intake, early)
         with Clock(self.seconds, "park"):
-            waiting += [*early.close(), *orders.held, *(held.close() if held is not None else ())]
+            waiting += [
+                *early.close(),
+                *orders.suspended_pending,
+                *(suspended.close() if suspended is not None else ()),
+            ]
         with Clock(self.seconds, "write"):
             files = self.writer.close()
             self.meter.sample()
@@ -106,7 +110,7 @@ class AggregateStep(Attempt[AggregateOperator]):
                 break
         return [*ripe, *waiting]
 
-    def _final(self, rows: Segment, early: PendingWriter) -> Segment:
+    def _final(self, rows: SortedRows, early: PendingWriter) -> SortedRows:
         """The final ones of the rows; the others are parked."""
         if self.orders.ending or not rows.rows:
             return rows
@@ -118,7 +122,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         early.write(_chosen(rows, np.flatnonzero(~final)))
         return _chosen(rows, np.flatnonzero(final))
 
-    def _compute(self, delta: Segment, label: str) -> None:
+    def _compute(self, delta: SortedRows, label: str) -> None:
         operator, limits = self.operator, self.orders.limits
         tail = self._tail(delta)
         columns = concat([tail.columns, delta.columns.select(list(range(operator.kept)))])
@@ -141,16 +145,16 @@ class AggregateStep(Attempt[AggregateOperator]):
         stays = ordered.needed(operator.kept_rows, since)[at]
         self._keep(_chosen(rows, np.flatnonzero(stays)), label)
 
-    def _keep(self, rows: Segment, label: str) -> None:
+    def _keep(self, rows: SortedRows, label: str) -> None:
         """Rows whose results are out become state."""
         if not rows.rows:
             return
-        kept = Segment(rows.hashes, rows.columns.select(list(range(self.operator.kept))))
+        kept = SortedRows(rows.hashes, rows.columns.select(list(range(self.operator.kept))))
         _, image = self._write_run(label, 0, kept, self._next_position(), self.orders.sequence)
         self.state[0] = [*self.state[0], image]
         self._note_grown(0, kept)
 
-    def _tail(self, delta: Segment) -> Segment:
+    def _tail(self, delta: SortedRows) -> SortedRows:
         """The state rows of the keys of the delta, as far as its frames may reach them."""
         groups, operator = self.operator.groups, self.operator
         needles = np.unique(delta.hashes)
@@ -164,12 +168,12 @@ class AggregateStep(Attempt[AggregateOperator]):
                 parts.append(_chosen(segment, rows))
         if not parts:
             nothing = delta.columns.select(list(range(operator.kept))).slice(0, 0)
-            return Segment(np.empty(0, dtype=np.int64), nothing)
-        return Segment(
+            return SortedRows(np.empty(0, dtype=np.int64), nothing)
+        return SortedRows(
             np.concatenate([part.hashes for part in parts]), concat([part.columns for part in parts])
         )
 
-    def _in_window(self, number: int, rows: Segment, newer: Sequence[Segment]) -> Segment:  # noqa: ARG002
+    def _in_window(self, number: int, rows: SortedRows, newer: Sequence[SortedRows]) -> SortedRows:  # noqa: ARG002
         """The rows of a merge that later frames may reach, in the order of their keys."""
         if not rows.rows:
             return rows
@@ -180,10 +184,13 @@ class AggregateStep(Attempt[AggregateOperator]):
         needed = ordered.needed(count, operator.needed_since(self.expiry.watermark))
         left = _chosen(rows, ordered.rows[needed])
         if left.rows < rows.rows:
-            self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
+            self._note_expired(
+                np.diff(group_offsets(rows.hashes, groups)) - np.diff(group_offsets(left.hashes, groups)),
+                rows,
+            )
         return left
 
-    def _rows_after(self, rows: Segment, ordered: OrderedRows, newer: Sequence[Segment]) -> Int64Array:
+    def _rows_after(self, rows: SortedRows, ordered: OrderedRows, newer: Sequence[SortedRows]) -> Int64Array:
         """Per row in order, how many rows of its key are in newer state."""
         firsts, sizes = np.unique(ordered.begins, return_counts=True)
         heads = ordered.rows[firsts]
@@ -197,7 +204,7 @@ class AggregateStep(Attempt[AggregateOperator]):
             counts += np.bincount(same, minlength=len(heads))
         return np.repeat(counts, sizes)
 
-    def _event_times(self, number: int, segment: Segment) -> EventTimes | None:
+    def _event_times(self, number: int, segment: SortedRows) -> EventTimes | None:
         """With frames of rows a run is swept of what newer rows of its key make superfluous."""
         times = self.expiry.times(number, segment)
         if times is None or not self.operator.kept_rows or self.orders.watermark is None:
@@ -208,7 +215,7 @@ class AggregateStep(Attempt[AggregateOperator]):
         operator = self.operator
         return ordered_rows(hashes, columns, operator.key_columns, operator.time, operator.order)
 
-    def _times(self, rows: Segment) -> Int64Array:
+    def _times(self, rows: SortedRows) -> Int64Array:
         return np.asarray(rows.columns.column(self.operator.time).to_numpy(), dtype=np.int64)
 
 
@@ -216,11 +223,11 @@ def _column(rows: pa.RecordBatch, statistics: list[pa.Array], ref: ColumnRef) ->
     return statistics[ref.column] if ref.input == STATISTICS else rows.column(ref.column)
 
 
-def _chosen(segment: Segment, rows: Int64Array) -> Segment:
-    return Segment(segment.hashes[rows], take(segment.columns, rows))
+def _chosen(segment: SortedRows, rows: Int64Array) -> SortedRows:
+    return SortedRows(segment.hashes[rows], take(segment.columns, rows))
 
 
-def _matching(segment: Segment, needles: Int64Array, groups: int) -> tuple[Int64Array, Int64Array]:
+def _matching(segment: SortedRows, needles: Int64Array, groups: int) -> tuple[Int64Array, Int64Array]:
     """The live rows of these hashes, and for each which of the hashes it has."""
     low = np.searchsorted(segment.hashes, needles, side="left")
     counts = np.searchsorted(segment.hashes, needles, side="right") - low

@@ -22,7 +22,7 @@ from spillway.plan.operators import (
 )
 from spillway.state.graph.graph import Graph
 from spillway.state.join import JoinOperator
-from spillway.state.step import Emission, WireInput
+from spillway.state.step import Edge, WireInput
 
 LeafType = Callable[[LeafColumn | KeyValue], pa.DataType]
 
@@ -82,7 +82,7 @@ def _join(
         return _symbol_type(one.inputs[ref.input].columns[ref.column], leaf_type)
 
     parent = plan.parent(number)
-    emission = None
+    edge = None
     if parent is None:
         names = [output.name for output in plan.outputs]
         schema = pa.schema(
@@ -90,9 +90,9 @@ def _join(
         )
     else:
         position = plan.joins[parent].children.index(Below(number))
-        above = layouts[parent].inputs[position]
-        emission = Emission(parent, position, len(above.hashes), keeps_group=bool(plan.partition))
-        passed = (*above.hashes, *above.columns[:-1])
+        downstream = layouts[parent].inputs[position]
+        edge = Edge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
+        passed = (*downstream.hashes, *downstream.columns[:-1])
         schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
     if one.residual is not None and not pa.types.is_boolean(_type(one.residual, type_of)):
         raise ViewError("the join condition is not a boolean expression; compare its parts")
@@ -105,7 +105,7 @@ def _join(
         result_schema=schema,
         windows=one.windows,
         lineage=one.lineage,
-        emission=emission,
+        edge=edge,
     )
 
 

@@ -68,7 +68,7 @@ class Graph:
     @property
     def waits(self) -> bool:
         """Whether rows wait for the watermark."""
-        return any(one.waiting_time is not None for one in self.operators)
+        return any(one.wait_column is not None for one in self.operators)
 
     @property
     def splittable(self) -> bool:
@@ -112,8 +112,8 @@ class Graph:
         """Per join, how many joins are below it, one under the other."""
         levels = [0 for _ in self.operators]
         for number, join in enumerate(self.operators):
-            if join.emission is not None:
-                parent = join.emission.operator
+            if join.edge is not None:
+                parent = join.edge.operator
                 levels[parent] = max(levels[parent], levels[number] + 1)
         return tuple(levels)
 
@@ -122,17 +122,17 @@ class Graph:
         """Per join, how many joins are between it and the view's results; the root has none."""
         heights = [0 for _ in self.operators]
         for number in reversed(range(len(self.operators))):
-            emission = self.operators[number].emission
-            if emission is not None:
-                heights[number] = heights[emission.operator] + 1
+            edge = self.operators[number].edge
+            if edge is not None:
+                heights[number] = heights[edge.operator] + 1
         return tuple(heights)
 
     def groups_of(self, join: int) -> GroupSet:
         return all_groups(self.operator_groups) << join * self.operator_groups
 
     def ancestors(self, join: int) -> tuple[int, ...]:
-        emission = self.operators[join].emission
-        return () if emission is None else (emission.operator, *self.ancestors(emission.operator))
+        edge = self.operators[join].edge
+        return () if edge is None else (edge.operator, *self.ancestors(edge.operator))
 
     def operators_of(self, groups: GroupSet) -> tuple[int, ...]:
         """The joins that have some of these groups."""
@@ -189,7 +189,7 @@ class Graph:
             expired=() if grows else tuple(name for name in orders.expired if name in names),
             keep=all_groups(self.operator_groups) if grows else self._local(orders.keep, join),
             suspended=self._local(orders.suspended, join),
-            held=queue(orders.held),
+            suspended_pending=queue(orders.suspended_pending),
             incoming=tuple(run(one) for one in orders.incoming if first <= one.input < first + inputs),
             shared_tier=True,
         )

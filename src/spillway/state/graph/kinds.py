@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from spillway.state.frame import AggregateOperator, AggregateStep
+from spillway.state.frame import FrameOperator, FrameStep
 from spillway.state.join import JoinOperator, JoinStep
 from spillway.state.memory import bound_allocator, give_back
 from spillway.state.orders import NO_BOUND, Orders, Report
-from spillway.state.step import Allocated, Operator, Outlet, Place
+from spillway.state.step import Allocated, Operator, Outlet, TaskAttempt
 
 
 class Step(Protocol):
@@ -21,10 +21,10 @@ class Step(Protocol):
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report: ...
 
 
-StepMaker = Callable[[Orders, Any, Place, Outlet | None], Step]
+StepMaker = Callable[[Orders, Any, TaskAttempt, Outlet | None], Step]
 
 _STEPS: Mapping[str, StepMaker] = MappingProxyType(
-    {JoinOperator.kind: JoinStep, AggregateOperator.kind: AggregateStep}
+    {JoinOperator.kind: JoinStep, FrameOperator.kind: FrameStep}
 )
 """What runs an operator of each kind. A new kind is a package beside `join` and `frame`, and a line here."""
 
@@ -32,7 +32,7 @@ _STEPS: Mapping[str, StepMaker] = MappingProxyType(
 def run_step(
     orders: Orders,
     operator: Operator,
-    place: Place,
+    attempt: TaskAttempt,
     batches: Iterable[pa.RecordBatch],
     outlet: Outlet | None = None,
 ) -> Report:
@@ -43,7 +43,7 @@ def run_step(
         bound_allocator(round_bytes // 8)
     allocated = Allocated()
     before = allocated()
-    report = _STEPS[operator.kind](orders, operator, place, outlet).run(batches)
+    report = _STEPS[operator.kind](orders, operator, attempt, outlet).run(batches)
     report = _without(report, allocated() - before)
     if round_bytes < NO_BOUND:
         give_back()

@@ -5,7 +5,8 @@ joins of higher levels wait there in files. After a level every processor tells 
 has for it.
 
 Invariant: who reads a file also says which attempt wrote it. An attempt that Spark repeats may have parked
-other rows, so an epoch counts only if all its readers read the same attempt of each writer (`agreed`).
+other rows, so an epoch counts only if all its readers read the same attempt of each writer
+(`consistent_reports`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,14 +18,14 @@ import pyarrow as pa
 
 from spillway.errors import StateError
 from spillway.model import members
-from spillway.state.graph.delivery import Delivery
-from spillway.state.graph.exchange import DIRECTORY, Outlet, ParcelWriter, read_parcels
+from spillway.state.graph.exchange import DIRECTORY, ExchangeFile, Outlet, read_exchange
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.kinds import run_step
+from spillway.state.graph.level_message import LevelMessage
 from spillway.state.memory import MemoryTier
 from spillway.state.orders import Orders, Report
 from spillway.state.rows import Int64Array, flags, group_of
-from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Place, WireInput
+from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, TaskAttempt, WireInput
 from spillway.state.storage import Storage
 
 Int8Array = np.typing.NDArray[np.int8]
@@ -60,43 +61,45 @@ class TreeStep:
     orders: Orders
     placement: tuple[int, ...]
     processors: int
-    place: Place
+    attempt: TaskAttempt
 
-    def run(self, level: int, told: Delivery, batches: Iterable[pa.RecordBatch]) -> dict[int, Delivery]:
+    def run(
+        self, level: int, inbox: LevelMessage, batches: Iterable[pa.RecordBatch]
+    ) -> dict[int, LevelMessage]:
         """Do the joins of a level; what to tell whom. Only the lowest level gets batches."""
         storage = Storage(self.orders.state)
-        parcels = {join: list(names) for join, names in told.parcels.items()}
-        reports = dict(told.reports)
+        files = {join: list(names) for join, names in inbox.files.items()}
+        reports = dict(inbox.reports)
         advanced = any(Report.from_json(report).probed_rows for report in reports.values())
         arrived = _Arrived(self, storage, batches) if level == 0 else None
         if level == 0:
             self._free()
         sent: dict[int, dict[int, list[str]]] = {}
         for join in (number for number, at in enumerate(self.tree.levels) if at == level):
-            rows = read_parcels(storage, parcels.pop(join, []))
+            rows = read_exchange(storage, files.pop(join, []))
             if arrived is not None:
                 rows = arrived.rows_of(join)
             operator, outlet = self.tree.operators[join], self._outlet(join, storage)
-            mine = replace(self.place, attempt=f"{self.place.attempt}-{join}")
+            mine = replace(self.attempt, id=f"{self.attempt.id}-{join}")
             orders = replace(self.tree.local_orders(self.orders, join), advances=not advanced)
             report = run_step(orders, operator, mine, rows, outlet)
             advanced |= report.probed_rows > 0
             for _ in rows:  # a clean-up does not look at its input
                 pass
             reports[join] = report.to_json()
-            if outlet is not None and operator.emission is not None:
+            if outlet is not None and operator.edge is not None:
                 for target, name in outlet.sent.items():
-                    sent.setdefault(target, {}).setdefault(operator.emission.operator, []).append(name)
-        input_rows = told.input_rows
+                    sent.setdefault(target, {}).setdefault(operator.edge.operator, []).append(name)
+        input_rows = inbox.input_rows
         if arrived is not None:
             input_rows += arrived.finish()
             for join, name in arrived.later.items():
-                parcels.setdefault(join, []).append(name)
-        for join, names in parcels.items():  # for joins of higher levels, here
+                files.setdefault(join, []).append(name)
+        for join, names in files.items():  # for joins of higher levels, here
             sent.setdefault(self.orders.processor, {}).setdefault(join, []).extend(names)
-        seen = told.seen | {(level, self.orders.processor, self.place.attempt)}
+        seen = inbox.seen | {(level, self.orders.processor, self.attempt.id)}
         return {
-            target: Delivery(
+            target: LevelMessage(
                 {join: tuple(names) for join, names in sent.get(target, {}).items()},
                 reports if target == self.orders.processor else {},
                 input_rows if target == self.orders.processor else 0,
@@ -106,12 +109,12 @@ class TreeStep:
         }
 
     def _outlet(self, join: int, storage: Storage) -> Outlet | None:
-        emission = self.tree.operators[join].emission
-        if emission is None:
+        edge = self.tree.operators[join].edge
+        if edge is None:
             return None
-        first = emission.operator * self.tree.operator_groups
+        first = edge.operator * self.tree.operator_groups
         placement = self.placement[first : first + self.tree.operator_groups]
-        return Outlet(storage, self.tree.operators[emission.operator], placement)
+        return Outlet(storage, self.tree.operators[edge.operator], placement)
 
     def _free(self) -> None:
         """Give back what leaves memory in all joins, before the first of them takes more."""
@@ -133,9 +136,9 @@ class _Arrived:
         self._storage = storage
         self._batches = iter(batches)
         self._rows = 0
-        stem = f"{step.orders.sequence:012d}-{step.orders.processor:04d}-{step.place.attempt}"
+        stem = f"{step.orders.sequence:012d}-{step.orders.processor:04d}-{step.attempt.id}"
         self._writers = {
-            join: ParcelWriter(storage, f"{DIRECTORY}/{stem}-in-{join}.arrow")
+            join: ExchangeFile(storage, f"{DIRECTORY}/{stem}-in-{join}.arrow")
             for join in range(len(step.tree.operators))
         }
         self._ended = False
@@ -152,7 +155,7 @@ class _Arrived:
             return
         writer = self._writers[join]
         if writer.rows:
-            yield from read_parcels(self._storage, [writer.name])
+            yield from read_exchange(self._storage, [writer.name])
 
     def finish(self) -> int:
         """How many rows came; all of them are read by now."""

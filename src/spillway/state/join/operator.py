@@ -13,7 +13,7 @@ import pyarrow as pa
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.rows import CompactionLimits, Run
-from spillway.state.step import Emission, Merges, WireInput
+from spillway.state.step import Edge, Merges, WireInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class JoinOperator:
     """One per input, or none at all."""
     lineage: tuple[tuple[int, ColumnRef], ...] = ()
     """Joins below in the tree, and the column with the group that a row came through."""
-    emission: Emission | None = None
+    edge: Edge | None = None
     """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> "JoinOperator":
@@ -40,7 +40,7 @@ class JoinOperator:
         return ()
 
     @property
-    def waiting_time(self) -> int | None:
+    def wait_column(self) -> int | None:
         return None
 
     @property

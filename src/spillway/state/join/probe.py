@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spillway.state.rows import Int64Array, Segment, concat, group_of, take
+from spillway.state.rows import Int64Array, SortedRows, concat, group_of, take
 
 MAX_RESULTS_OF_ROW = 1 << 62
 """More combinations than this for one row are counted as this many; nobody will see the last one."""
@@ -113,7 +113,7 @@ class Located:
 class Combinations:
     """All results of a block of driving rows, counted but not expanded."""
 
-    driver: Segment
+    driver: SortedRows
     input: int
     rows: Int64Array
     """The driving rows that have results, ascending."""
@@ -174,9 +174,9 @@ class Chunk:
 
 
 def probe(
-    driver: Segment,
+    driver: SortedRows,
     input_: int,
-    segments: Sequence[Sequence[Segment]],
+    segments: Sequence[Sequence[SortedRows]],
     groups: int,
     key_columns: Sequence[Sequence[int]],
     gathering: Gathering = NO_LIMIT,
@@ -205,9 +205,9 @@ def probe(
 
 
 def _combine(
-    driver: Segment,
+    driver: SortedRows,
     input_: int,
-    segments: Sequence[Sequence[Segment]],
+    segments: Sequence[Sequence[SortedRows]],
     first: Int64Array,
     kept: Int64Array,
     ranges: dict[int, tuple[Int64Array, Int64Array]],
@@ -279,7 +279,7 @@ def _first_of_each(hashes: Int64Array) -> Int64Array:
 
 
 def _ranges(
-    segments: Sequence[Segment], needles: Int64Array, needle_groups: Int64Array
+    segments: Sequence[SortedRows], needles: Int64Array, needle_groups: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Per segment and needle, where its matching rows begin and how many there are."""
     lows = np.zeros((len(segments), len(needles)), dtype=np.int64)
@@ -298,7 +298,7 @@ def _ranges(
 
 
 def _match(
-    segments: Sequence[Segment], lows: Int64Array, counts: Int64Array, *, copied: bool
+    segments: Sequence[SortedRows], lows: Int64Array, counts: Int64Array, *, copied: bool
 ) -> Matched | Located:
     if copied:
         return _gather(segments, lows, counts)
@@ -312,7 +312,7 @@ def _match(
     )
 
 
-def _gather(segments: Sequence[Segment], lows: Int64Array, counts: Int64Array) -> Matched:
+def _gather(segments: Sequence[SortedRows], lows: Int64Array, counts: Int64Array) -> Matched:
     """Copy the matching rows of all segments into one batch."""
     per_needle = counts.sum(axis=0)
     starts = np.cumsum(per_needle) - per_needle
@@ -345,7 +345,7 @@ def _expand(starts: Int64Array, counts: Int64Array) -> Int64Array:
 class _Keys:
     """The key of each needle: that of its first driving row."""
 
-    driver: Segment
+    driver: SortedRows
     representatives: Int64Array
     columns: Sequence[Sequence[int]]
     input: int

@@ -14,7 +14,7 @@ from spillway.plan.expression import ColumnRef, Columns, evaluate, references
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.probe import Chunk, Combinations, Gathering, chunk, probe, verify
 from spillway.state.orders import NO_BOUND, Limits
-from spillway.state.rows import Segment
+from spillway.state.rows import SortedRows
 from spillway.state.step import Writer
 
 
@@ -61,7 +61,7 @@ class Production:
         self._used = tuple({ref for one in expressions for ref in references(one)})
 
     def rows(
-        self, driver: int, rows: Segment, others: Sequence[Sequence[Segment]], emitted: int
+        self, driver: int, rows: SortedRows, others: Sequence[Sequence[SortedRows]], emitted: int
     ) -> tuple[int, int]:
         """Write what the rows of one input give with the rows of the others.
 
@@ -94,14 +94,14 @@ class Production:
         self.results_left -= max(0, stop - emitted)
         return found.position(stop)
 
-    def _gathering(self, others: Sequence[Sequence[Segment]]) -> Gathering:
+    def _gathering(self, others: Sequence[Sequence[SortedRows]]) -> Gathering:
         limits = self.limits
         if limits.gather_bytes >= NO_BOUND:
             return Gathering(limits.gather_rows)
         row_bytes = tuple(np.array([one.row_bytes for one in of_input]) for of_input in others)
         return Gathering(limits.gather_rows, limits.gather_bytes // max(1, len(others) - 1), row_bytes)
 
-    def _most_rows(self, others: Sequence[Sequence[Segment]]) -> int:
+    def _most_rows(self, others: Sequence[Sequence[SortedRows]]) -> int:
         segments = sum(len(of_input) for of_input in others)
         row_bytes = NEEDLE_BYTES + NEEDLE_SEGMENT_BYTES * segments
         free = self.limits.gather_bytes + self.limits.chunk_bytes  # neither is there yet

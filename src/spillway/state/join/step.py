@@ -16,13 +16,13 @@ from spillway.state.join.cleanup import CleanupStep
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.production import Production
 from spillway.state.orders import Report
-from spillway.state.rows import Pending, Segment, merge, read_pending
+from spillway.state.rows import Pending, SortedRows, merge, read_pending
 from spillway.state.step import Attempt, Clock, Deltas, Intake
 
 
 @dataclass(slots=True)
 class JoinStep(Attempt[JoinOperator]):
-    finished: list[list[Segment]] = field(init=False)
+    finished: list[list[SortedRows]] = field(init=False)
     """Rows probed and not yet durable, per input."""
     production: Production = field(init=False)
 
@@ -39,7 +39,7 @@ class JoinStep(Attempt[JoinOperator]):
         taken = self._image_bytes() + self._open_bytes()
         self.production.limits = limits = orders.limits.beside(max(orders.limits.state_bytes, taken))
         queue = self._finish_row(orders.pending)
-        held = self._held()
+        suspended = self._suspended_input()
         intake = Intake(
             self.operator,
             limits,
@@ -47,7 +47,7 @@ class JoinStep(Attempt[JoinOperator]):
             queue,
             batches,
             orders.watermark,
-            held,
+            suspended,
             self.meter.sample,
         )
         parked: list[Pending] = []
@@ -64,11 +64,11 @@ class JoinStep(Attempt[JoinOperator]):
             self.advanced = True
             del deltas  # the next round is as large
         with Clock(self.seconds, "park"):
-            overflow = [self._pending_writer("late", number) for number in range(len(self.state))]
+            overflow = [self._pending_writer("overflow", number) for number in range(len(self.state))]
             left = intake.park(overflow)
             self.meter.sample()
             late = [pending for writer in overflow for pending in writer.close()]
-            late += [*orders.held, *(held.close() if held is not None else ())]
+            late += [*orders.suspended_pending, *(suspended.close() if suspended is not None else ())]
         with Clock(self.seconds, "write"):
             files = self.writer.close()
             self._write_runs()
@@ -92,7 +92,7 @@ class JoinStep(Attempt[JoinOperator]):
             files = self.writer.close()
         return replace(
             self._report(busy, files),
-            pending=(*self.orders.pending, *self.orders.held),
+            pending=(*self.orders.pending, *self.orders.suspended_pending),
             probed_rows=step.driven_rows,
             cursors=tuple(cursors),
             cleaned=union(cursor.groups for cursor in finished if not cursor.restore),
@@ -126,12 +126,14 @@ class JoinStep(Attempt[JoinOperator]):
                 return self._park(number, delta.slice(done, delta.rows), emitted, deltas[number + 1 :])
         return []
 
-    def _finish(self, number: int, rows: Segment) -> None:
+    def _finish(self, number: int, rows: SortedRows) -> None:
         """Probed rows become state at once: of the inputs after this one they are new state."""
         self.finished[number].append(rows)
         self.state[number] = [*self.state[number], rows]
 
-    def _park(self, number: int, rest: Segment, emitted: int, others: list[Segment | None]) -> list[Pending]:
+    def _park(
+        self, number: int, rest: SortedRows, emitted: int, others: list[SortedRows | None]
+    ) -> list[Pending]:
         stopped = rest.slice(0, 1)
         head = self._pending_writer("head", number)
         head.write(stopped)

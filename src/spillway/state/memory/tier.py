@@ -29,7 +29,7 @@ import pyarrow as pa
 from spillway.errors import StateError
 from spillway.model import GroupSet, from_hex, members, to_hex
 from spillway.state.memory.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
-from spillway.state.rows import Run, Segment, cut, decode_with_metadata, flags, read_run, write_segment
+from spillway.state.rows import Run, SortedRows, decode_with_metadata, encode, flags, group_offsets, read_run
 from spillway.state.storage import Storage, mapped_file
 
 IMAGE = ".image"
@@ -69,7 +69,7 @@ class MemoryTier:
         """Look at all images, as `free` and `load` do."""
         self._opened = {path: self._open(path) for path in self._images()}
 
-    def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[Segment], int]:
+    def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[SortedRows], int]:
         """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
         segments = []
         missing = wanted
@@ -82,11 +82,11 @@ class MemoryTier:
         if not missing:
             return segments, 0
         whole = read_run(storage, run)
-        loaded = Segment(whole.hashes, whole.columns, flags(missing, self.groups)).only_live(self.groups)
+        loaded = SortedRows(whole.hashes, whole.columns, flags(missing, self.groups)).only_live(self.groups)
         segments.append(self.store(run, loaded, missing))
         return segments, run.bytes
 
-    def store(self, run: Run, segment: Segment, contained: GroupSet) -> Segment:
+    def store(self, run: Run, segment: SortedRows, contained: GroupSet) -> SortedRows:
         """Keep the segment as an image of the run, and give it back as mapped from there."""
         self.settle()
         path = self._new_path(_stem(run))
@@ -98,11 +98,11 @@ class MemoryTier:
         directory.mkdir(parents=True, exist_ok=True)
         return directory / f"{stem}.{uuid.uuid4().hex[:8]}{IMAGE}"
 
-    def _write(self, path: Path, segment: Segment, contained: GroupSet) -> None:
+    def _write(self, path: Path, segment: SortedRows, contained: GroupSet) -> None:
         aside = path.with_suffix(".writing")
         try:
             with pa.OSFile(str(aside), "wb") as sink:
-                write_segment(sink, segment, {"groups": to_hex(contained)}, None)
+                encode(sink, segment, {"groups": to_hex(contained)}, None)
             aside.rename(path)
             self._resident = None
         except OSError as error:
@@ -228,13 +228,13 @@ class MemoryTier:
 class _Image:
     """An image as mapped."""
 
-    rows: Segment
+    rows: SortedRows
     contained: GroupSet
     address: int
     """Where the file begins in memory."""
 
-    def only(self, groups: GroupSet, count: int) -> Segment:
-        return Segment(self.rows.hashes, self.rows.columns, flags(groups, count))
+    def only(self, groups: GroupSet, count: int) -> SortedRows:
+        return SortedRows(self.rows.hashes, self.rows.columns, flags(groups, count))
 
 
 def _all(work: Iterable[Callable[[], None]]) -> None:
@@ -275,7 +275,7 @@ class _Kept:
     @staticmethod
     def of(path: Path, image: _Image, dead: GroupSet, groups: int) -> "_Kept":
         rows, size = image.rows, image.rows.nbytes
-        offsets = cut(rows.hashes, groups)
+        offsets = group_offsets(rows.hashes, groups)
         counts = np.diff(offsets)
         row_bytes = size / max(1, rows.rows)
         lost = float(counts[flags(dead, groups)].sum() * row_bytes)

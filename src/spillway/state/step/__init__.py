@@ -5,10 +5,10 @@ Contract: an attempt only creates files under names of its own, so it may be rep
 
 from spillway.state.step.intake import Deltas, Intake
 from spillway.state.step.meter import Allocated
-from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Emission, Merges, Operator, WireInput
+from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Edge, Merges, Operator, WireInput
 from spillway.state.step.results import Outlet, Writer, Written, output_arrays
 from spillway.state.step.tally import typical_error
-from spillway.state.step.task import Attempt, Clock, Place, nonzero
+from spillway.state.step.task import Attempt, Clock, TaskAttempt, nonzero
 
 __all__ = [
     "HASH_WIRE_COLUMN",
@@ -17,12 +17,12 @@ __all__ = [
     "Attempt",
     "Clock",
     "Deltas",
-    "Emission",
+    "Edge",
     "Intake",
     "Merges",
     "Operator",
     "Outlet",
-    "Place",
+    "TaskAttempt",
     "WireInput",
     "Writer",
     "Written",

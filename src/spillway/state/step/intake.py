@@ -23,14 +23,14 @@ from spillway.state.rows import (
     Int64Array,
     Pending,
     PendingWriter,
-    Segment,
+    SortedRows,
     concat,
     flags,
     group_counts,
     group_of,
     read_pending,
     rows_only,
-    sorted_segment,
+    sort_rows,
     take,
 )
 from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Operator, WireInput
@@ -62,13 +62,13 @@ def _utc_field(field: pa.Field) -> pa.Field:
     return field.with_type(utc_type(field.type))
 
 
-Deltas = list[Segment | None]
+Deltas = list[SortedRows | None]
 """Rows per input in hash order; None where there are none."""
 READING_COPIES = 4
 """While a pending row is taken in it is in the decoded file, among the rows taken, gathered and sorted."""
 PARKED_PARTS = 4
 """Rows are parked in so many parts, so that few of them are in memory twice."""
-_NO_ROWS = Segment(np.zeros(0, dtype=np.int64), rows_only(0))
+_NO_ROWS = SortedRows(np.zeros(0, dtype=np.int64), rows_only(0))
 
 
 class Intake:
@@ -82,11 +82,11 @@ class Intake:
         queue: tuple[Pending, ...],
         batches: Iterable[pa.RecordBatch],
         watermark: int | None = None,
-        held: "Held | None" = None,
+        suspended: "SuspendedInput | None" = None,
         sample: Callable[[], None] = lambda: None,
     ) -> None:
         self._sample = sample
-        self._held = held
+        self._suspended = suspended
         self._operator = operator
         self._watermark = watermark
         self._round_bytes = limits.round_bytes
@@ -104,14 +104,14 @@ class Intake:
     def round(self) -> Deltas | None:
         """The next deltas, or None when the quota or the input is used up."""
         room = _Room(self._rows_left, self._round_bytes)
-        parts: list[list[Segment]] = [[] for _ in self._operator.inputs]
+        parts: list[list[SortedRows]] = [[] for _ in self._operator.inputs]
         self._drain(room, parts)
         if not self._queue:
             self._receive(room, parts)
         self._rows_left -= room.taken
         return [_gathered(of_input) for of_input in parts] if room.taken else None
 
-    def segments(self) -> Iterator[list[Segment]]:
+    def segments(self) -> Iterator[list[SortedRows]]:
         """All further arriving rows, per input and batch."""
         while (batch := self._next()) is not None:
             yield self._split(batch)
@@ -130,7 +130,7 @@ class Intake:
             del batch  # before the next one is there
         return tuple(self._queue)
 
-    def _drain(self, room: "_Room", parts: list[list[Segment]]) -> None:
+    def _drain(self, room: "_Room", parts: list[list[SortedRows]]) -> None:
         while self._queue:
             entry = self._queue[0]
             limit = room.fitting(entry.rows_left, entry.row_bytes * READING_COPIES)
@@ -150,7 +150,7 @@ class Intake:
                 return
             self._queue.pop(0)
 
-    def _receive(self, room: "_Room", parts: list[list[Segment]]) -> None:
+    def _receive(self, room: "_Room", parts: list[list[SortedRows]]) -> None:
         taken: list[pa.RecordBatch] = []
         while (batch := self._next()) is not None:
             row_bytes = -(-batch.nbytes // max(1, batch.num_rows))
@@ -182,7 +182,7 @@ class Intake:
             self.input_rows += batch.num_rows
         return batch
 
-    def _split(self, batch: pa.RecordBatch) -> list[Segment]:
+    def _split(self, batch: pa.RecordBatch) -> list[SortedRows]:
         tags = batch.column(TAG_COLUMN).to_numpy()
         hashes = batch.column(HASH_WIRE_COLUMN).to_numpy()
         pieces = []
@@ -195,9 +195,9 @@ class Intake:
                 rows = self._in_time(number, rows, batch)
             rows = rows[np.argsort(hashes[rows], kind="stable")]
             columns = _columns(batch, wire)
-            if self._held is not None:
-                rows = self._held.keep(number, hashes, columns, rows)
-            pieces.append(Segment(hashes[rows], take(columns, rows)))
+            if self._suspended is not None:
+                rows = self._suspended.keep(number, hashes, columns, rows)
+            pieces.append(SortedRows(hashes[rows], take(columns, rows)))
         return pieces
 
     def _in_time(self, number: int, rows: Int64Array, batch: pa.RecordBatch) -> Int64Array:
@@ -221,7 +221,7 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SuspendedInput:
     """Parks what arrives for suspended groups."""
 
     suspended: GroupSet
@@ -233,7 +233,7 @@ class Held:
         waits = flags(self.suspended, self.groups)[group_of(hashes[rows], self.groups)]
         if waits.any():
             for parked in np.array_split(rows[waits], PARKED_PARTS):
-                self.writers[number].write(Segment(hashes[parked], take(columns, parked)))
+                self.writers[number].write(SortedRows(hashes[parked], take(columns, parked)))
         others: Int64Array = rows[~waits]
         return others
 
@@ -274,13 +274,13 @@ def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(wire.columns))
 
 
-def _gathered(parts: list[Segment]) -> Segment | None:
+def _gathered(parts: list[SortedRows]) -> SortedRows | None:
     parts = [part for part in parts if part.rows]
     if not parts:
         return None
     if len(parts) == 1:
         one = parts[0]
         is_sorted = bool((one.hashes[1:] >= one.hashes[:-1]).all())
-        return one if is_sorted else sorted_segment(one.hashes, one.columns)
+        return one if is_sorted else sort_rows(one.hashes, one.columns)
     hashes = np.concatenate([part.hashes for part in parts])
-    return sorted_segment(hashes, concat([part.columns for part in parts]))
+    return sort_rows(hashes, concat([part.columns for part in parts]))

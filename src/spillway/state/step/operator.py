@@ -51,7 +51,7 @@ class Operator(Protocol):
         """Operators upstream, and the column with the group that a row came through."""
 
     @property
-    def waiting_time(self) -> int | None:
+    def wait_column(self) -> int | None:
         """The column by whose time a row waits until the watermark has passed it; None: no row does."""
 
     @property
@@ -59,7 +59,7 @@ class Operator(Protocol):
         """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
 
     @property
-    def emission(self) -> "Emission | None":
+    def edge(self) -> "Edge | None":
         """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> Self: ...
@@ -69,7 +69,7 @@ class Operator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Emission:
+class Edge:
     """Where the results of a join go that is not the root of its tree."""
 
     operator: int

@@ -25,14 +25,14 @@ from spillway.state.rows import (
     PendingWriter,
     Position,
     Run,
-    Segment,
-    cut,
+    SortedRows,
+    group_offsets,
+    groups_in,
     in_order,
     merge,
-    present,
     write_run,
 )
-from spillway.state.step.intake import Held, Intake
+from spillway.state.step.intake import Intake, SuspendedInput
 from spillway.state.step.meter import Meter
 from spillway.state.step.operator import Operator
 from spillway.state.step.results import Outlet, ResultWriter, Writer
@@ -45,25 +45,25 @@ OperatorT = TypeVar("OperatorT", bound=Operator)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an attempt runs; `attempt` makes its file names its own."""
+class TaskAttempt:
+    """One try of a task, and where it runs; `id` makes its file names its own."""
 
     host: str
     executor: str
-    attempt: str
+    id: str
 
 
 @dataclass(slots=True)
 class Attempt(Generic[OperatorT]):
     orders: Orders
     operator: OperatorT
-    place: Place
+    attempt: TaskAttempt
     outlet: Outlet | None = None
     """Where results go that are not those of the view."""
     storage: Storage = field(init=False)
     tier: MemoryTier = field(init=False)
     writer: Writer = field(init=False)
-    state: list[list[Segment]] = field(default_factory=list)
+    state: list[list[SortedRows]] = field(default_factory=list)
     """Old state per input, oldest segment first."""
     group_rows: Int64Array = field(init=False)
     group_bytes: np.typing.NDArray[np.float64] = field(init=False)
@@ -79,10 +79,10 @@ class Attempt(Generic[OperatorT]):
     others_bytes: int = 0
     """What other joins of the same tree have in memory on this processor."""
     seconds: dict[str, float] = field(default_factory=dict)
-    held_rows: dict[int, Int64Array] = field(default_factory=dict)
+    kept_downstream: dict[int, Int64Array] = field(default_factory=dict)
     """Per join below, rows that became state here, by the group that they came through."""
-    held_counters: dict[int, LineageCounter] = field(default_factory=dict)
-    held_row_bytes: dict[int, np.typing.NDArray[np.float64]] = field(default_factory=dict)
+    kept_counters: dict[int, LineageCounter] = field(default_factory=dict)
+    kept_downstream_bytes: dict[int, np.typing.NDArray[np.float64]] = field(default_factory=dict)
 
     def _prepare(self) -> None:
         orders, operator = self.orders, self.operator
@@ -92,7 +92,7 @@ class Attempt(Generic[OperatorT]):
         # Not a method of this attempt: a cycle would keep its images mapped until garbage is collected.
         self.meter = Meter(lambda: others + tier.resident_bytes())
         self.writer = self._results()
-        self.held_counters = self._lineage_counters()
+        self.kept_counters = self._lineage_counters()
         self.group_rows = np.zeros(operator.groups, dtype=np.int64)
         self.group_bytes = np.zeros(operator.groups, dtype=np.float64)
         self.expiry = Expiry(operator.windows, orders.watermark, orders.keep)
@@ -150,8 +150,8 @@ class Attempt(Generic[OperatorT]):
         return Report(
             lineage=self._lineage(),
             processor=self.orders.processor,
-            host=self.place.host,
-            executor=self.place.executor,
+            host=self.attempt.host,
+            executor=self.attempt.executor,
             added=(),
             replaced=(),
             pending=(),
@@ -172,10 +172,10 @@ class Attempt(Generic[OperatorT]):
         """Per group of joins below: results that came through it, and rows and bytes held here."""
         found: dict[int, tuple[int, int, int]] = {}
         groups = self.operator.groups
-        for join in sorted(set(self.writer.lineage_results) | set(self.held_rows)):
+        for join in sorted(set(self.writer.lineage_results) | set(self.kept_downstream)):
             none = np.zeros(groups, dtype=np.int64)
             results = self.writer.lineage_results.get(join, none)
-            rows, sizes = self.held_rows.get(join, none), self.held_row_bytes.get(join, none)
+            rows, sizes = self.kept_downstream.get(join, none), self.kept_downstream_bytes.get(join, none)
             for group in np.flatnonzero(results + rows):
                 found[join * groups + int(group)] = (int(results[group]), int(rows[group]), int(sizes[group]))
         return found
@@ -199,7 +199,7 @@ class Attempt(Generic[OperatorT]):
     def _open(self) -> None:
         orders, operator = self.orders, self.operator
         with Clock(self.seconds, "load"):
-            segments: dict[str, list[Segment]] = {}
+            segments: dict[str, list[SortedRows]] = {}
             for run in orders.runs:
                 segments[run.name], loaded = self.tier.load(self.storage, run, run.live)
                 self.loaded_bytes += loaded
@@ -211,22 +211,22 @@ class Attempt(Generic[OperatorT]):
             for number in range(len(operator.inputs))
         ]
 
-    def _expire(self, segments: dict[str, list[Segment]]) -> None:
+    def _expire(self, segments: dict[str, list[SortedRows]]) -> None:
         """Give up the runs that are too old as a whole."""
         for run in self.orders.runs:
             if run.name in self.orders.expired:
                 for segment in segments.pop(run.name):
-                    sizes = np.diff(cut(segment.hashes, self.operator.groups))
+                    sizes = np.diff(group_offsets(segment.hashes, self.operator.groups))
                     live = sizes if segment.live is None else sizes * segment.live
                     self._note_expired(live, segment)
                 self.replaced.append((run.name, run.live))
                 self.tier.discard(run)
 
-    def _note_expired(self, rows: Int64Array, of: Segment) -> None:
+    def _note_expired(self, rows: Int64Array, of: SortedRows) -> None:
         self.expired_rows += rows
         self.expired_bytes += rows * (of.nbytes / max(1, of.rows))
 
-    def _merge(self, segments: dict[str, list[Segment]]) -> list[Run]:
+    def _merge(self, segments: dict[str, list[SortedRows]]) -> list[Run]:
         """Carry out the ordered merges; returns the runs that make up the state now, in their order."""
         runs = {run.name: run for run in self.orders.runs if run.name in segments}
         if self.orders.merges:
@@ -244,7 +244,7 @@ class Attempt(Generic[OperatorT]):
                 self.tier.discard(one)
         return in_order(runs.values())
 
-    def _fits(self, segments: Sequence[Segment]) -> bool:
+    def _fits(self, segments: Sequence[SortedRows]) -> bool:
         """Whether there is room for a merge: its output is there as a copy, and then as an image."""
         limit = self.orders.limits.memory_bytes
         if limit >= NO_BOUND:
@@ -257,7 +257,7 @@ class Attempt(Generic[OperatorT]):
         return sum(of_input[0].open_bytes * len(of_input) for of_input in self.state if of_input)
 
     def _merge_one(
-        self, number: int, old: list[Run], others: dict[str, Run], segments: dict[str, list[Segment]]
+        self, number: int, old: list[Run], others: dict[str, Run], segments: dict[str, list[SortedRows]]
     ) -> Run | None:
         """The run that stands for the old ones, and adds its segment; None if nothing of them is left."""
         whole = [segment for run in old for segment in segments[run.name]]
@@ -274,25 +274,28 @@ class Attempt(Generic[OperatorT]):
         segments[run.name] = [segment]
         return run
 
-    def _in_window(self, number: int, rows: Segment, newer: Sequence[Segment]) -> Segment:  # noqa: ARG002
+    def _in_window(self, number: int, rows: SortedRows, newer: Sequence[SortedRows]) -> SortedRows:  # noqa: ARG002
         """The rows of a merge that have not expired; an operator may look at newer state to tell."""
         groups = self.operator.groups
-        left = self.expiry.left(number, rows, groups)
+        left = self.expiry.unexpired(number, rows, groups)
         if left.rows < rows.rows:
-            self._note_expired(np.diff(cut(rows.hashes, groups)) - np.diff(cut(left.hashes, groups)), rows)
+            self._note_expired(
+                np.diff(group_offsets(rows.hashes, groups)) - np.diff(group_offsets(left.hashes, groups)),
+                rows,
+            )
         return left
 
-    def _note_grown(self, number: int, rows: Segment) -> None:
+    def _note_grown(self, number: int, rows: SortedRows) -> None:
         """Count rows of an input that became state."""
-        counts = np.diff(cut(rows.hashes, self.operator.groups))
+        counts = np.diff(group_offsets(rows.hashes, self.operator.groups))
         self.group_rows += counts
         self.group_bytes += counts * (rows.nbytes / rows.rows)
         for join, ref in lineage_of(self.operator, number):
-            held = self.held_counters[join].count(rows.columns.column(ref.column).to_numpy())
+            rows_through = self.kept_counters[join].count(rows.columns.column(ref.column).to_numpy())
             none = np.zeros(self.operator.groups)
-            size = held * (rows.nbytes / rows.rows)
-            self.held_rows[join] = self.held_rows.get(join, none.astype(np.int64)) + held
-            self.held_row_bytes[join] = self.held_row_bytes.get(join, none) + size
+            size = rows_through * (rows.nbytes / rows.rows)
+            self.kept_downstream[join] = self.kept_downstream.get(join, none.astype(np.int64)) + rows_through
+            self.kept_downstream_bytes[join] = self.kept_downstream_bytes.get(join, none) + size
 
     def _has_room(self) -> bool:
         """Whether another round of input fits. The first one does in any case: something must go on."""
@@ -305,14 +308,14 @@ class Attempt(Generic[OperatorT]):
         self,
         label: str,
         number: int,
-        segment: Segment,
+        segment: SortedRows,
         position: Position,
         last_epoch: int,
         parts: int = 1,
-    ) -> tuple[Run, Segment]:
+    ) -> tuple[Run, SortedRows]:
         name = "runs/" + self._name(f"{label}.run")
         size, checksum = write_run(self.storage, name, segment, self.orders.run_compression)
-        live = present(segment.hashes, self.operator.groups)
+        live = groups_in(segment.hashes, self.operator.groups)
         times = self._event_times(number, segment)
         rows = segment.rows
         run = Run(name, number, position, last_epoch, rows, size, checksum, live, times=times, parts=parts)
@@ -324,17 +327,17 @@ class Attempt(Generic[OperatorT]):
         """The position of a run of rows that became state now: behind all others."""
         return Position(self.orders.sequence, self.orders.processor, len(self.added))
 
-    def _event_times(self, number: int, segment: Segment) -> EventTimes | None:
+    def _event_times(self, number: int, segment: SortedRows) -> EventTimes | None:
         """What to note of the times of a run."""
         return self.expiry.times(number, segment)
 
-    def _held(self) -> Held | None:
+    def _suspended_input(self) -> SuspendedInput | None:
         orders = self.orders
         if not orders.suspended:
             return None
         inputs = range(len(self.operator.inputs))
-        writers = [self._pending_writer("held", number) for number in inputs]
-        return Held(orders.suspended, self.operator.groups, writers)
+        writers = [self._pending_writer("suspended", number) for number in inputs]
+        return SuspendedInput(orders.suspended, self.operator.groups, writers)
 
     def _pending_writer(self, label: str, number: int) -> PendingWriter:
         return PendingWriter(
@@ -343,12 +346,12 @@ class Attempt(Generic[OperatorT]):
             number,
             self.operator.groups,
             self.orders.limits.pending_bytes,
-            self.operator.waiting_time,
+            self.operator.wait_column,
         )
 
     def _name(self, suffix: str) -> str:
         """A file name that no other attempt of this or any other step uses."""
-        return f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.place.attempt}-{suffix}"
+        return f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.attempt.id}-{suffix}"
 
 
 def nonzero(counts: np.typing.NDArray[np.int64]) -> dict[int, int]:
