@@ -6,7 +6,7 @@ at once, however many they are.
 
 import numpy as np
 
-from spillway.state.rows import Int64Array, PendingWriter, SortedRows, concat, group_of, take
+from spillway.state.rows import Int64Array, PendingWriter, SortedRows, concat, group_of
 
 
 class FinalRows:
@@ -65,6 +65,5 @@ class FinalRows:
         waits = self._parked[group_of(rows.hashes, self._groups)]
         if not waits.any():
             return rows
-        parked, stay = np.flatnonzero(waits), np.flatnonzero(~waits)
-        self._others.write(SortedRows(rows.hashes[parked], take(rows.columns, parked)))
-        return SortedRows(rows.hashes[stay], take(rows.columns, stay))
+        self._others.write(rows.take(np.flatnonzero(waits)))
+        return rows.take(np.flatnonzero(~waits))

@@ -18,7 +18,11 @@ from spillway.state.step import Allocated, Operator, Outlet, TaskAttempt
 class Step(Protocol):
     """One operator's part of one epoch on one processor."""
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Report: ...
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
+        """An epoch with input."""
+
+    def clean(self) -> Report:
+        """A clean-up epoch, which has none."""
 
 
 StepMaker = Callable[[Orders, Any, TaskAttempt, Outlet | None], Step]
@@ -43,7 +47,9 @@ def run_step(
         bound_allocator(round_bytes // 8)
     allocated = Allocated()
     before = allocated()
-    report = _STEPS[operator.kind](orders, operator, attempt, outlet).run(batches)
+    step = _STEPS[operator.kind](orders, operator, attempt, outlet)
+    report = step.clean() if orders.clean else step.run(batches)
+    del step  # its memory does not stay
     report = _without(report, allocated() - before)
     if round_bytes < NO_BOUND:
         give_back()

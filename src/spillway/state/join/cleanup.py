@@ -28,7 +28,7 @@ from spillway.model import members
 from spillway.state.join.production import Production
 from spillway.state.log import Cursor
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import Int64Array, Run, SortedRows, flags, group_starts, map_run, merge, take
+from spillway.state.rows import Int64Array, Run, SortedRows, flags, group_starts, map_run, merge
 from spillway.state.storage import Storage
 
 BASE, DELTA, BOTH = "base", "delta", "both"
@@ -195,7 +195,7 @@ def _driving(
     for piece in _pieces(segments, groups, piece_bytes):
         rows = sum(len(positions) for _, positions in piece)
         if number + rows > after:
-            copies = [SortedRows(one.hashes[at], take(one.columns, at)) for one, at in piece]
+            copies = [segment.take(positions) for segment, positions in piece]
             yield number, merge(copies, groups, sample)
         number += rows
 

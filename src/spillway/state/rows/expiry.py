@@ -15,7 +15,7 @@ import numpy as np
 from spillway.model import GroupSet, Window, union
 from spillway.state.rows.group import Int64Array, flags, group_of
 from spillway.state.rows.run import EventTimes, Run
-from spillway.state.rows.sorted_rows import SortedRows, take
+from spillway.state.rows.sorted_rows import SortedRows
 
 NEVER = -(1 << 63)
 
@@ -49,8 +49,7 @@ class Expiry:
             stays |= flags(self.keep, groups)[group_of(segment.hashes, groups)]
         if stays.all():
             return segment
-        rows = np.flatnonzero(stays).astype(np.int64)
-        return SortedRows(segment.hashes[rows], take(segment.columns, rows))
+        return segment.take(np.flatnonzero(stays))
 
     def times(self, number: int, segment: SortedRows) -> EventTimes | None:
         """What to note of a run that holds these rows."""

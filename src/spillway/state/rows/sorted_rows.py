@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from spillway.state.rows.group import BoolArray, Int64Array, group_offsets
+from spillway.state.rows.group import BoolArray, Int64Array, group_of, group_offsets
 
 OPEN_BYTES, ARRAY_BYTES = 2400, 400
 """What a mapped batch and each of its arrays take as objects, as measured."""
@@ -45,6 +45,20 @@ class SortedRows:
         """Some rows of a segment all of whose rows count; nothing is copied."""
         return SortedRows(self.hashes[start:stop], self.columns.slice(start, stop - start))
 
+    def take(self, positions: Int64Array) -> "SortedRows":
+        """The rows at these positions, all of which count."""
+        return SortedRows(self.hashes[positions], take(self.columns, positions))
+
+    def matches(self, needles: Int64Array, groups: int) -> tuple[Int64Array, Int64Array]:
+        """The positions of the live rows of these hashes, and for each which of the hashes it has."""
+        low = np.searchsorted(self.hashes, needles, side="left")
+        counts = np.searchsorted(self.hashes, needles, side="right") - low
+        if self.live is not None:
+            counts = counts * self.live[group_of(needles, groups)]
+        of = np.repeat(np.arange(len(needles)), counts)
+        offsets = np.cumsum(counts) - counts
+        return np.repeat(low - offsets, counts) + np.arange(len(of)), of
+
     def live_rows(self, groups: int) -> Int64Array | None:
         """The positions of the rows that count, ascending, or None when all do."""
         if self.live is None or bool(self.live.all()):
@@ -61,7 +75,7 @@ class SortedRows:
         rows = self.live_rows(groups)
         if rows is None:
             return SortedRows(self.hashes, self.columns)
-        return SortedRows(self.hashes[rows], take(self.columns, rows))
+        return self.take(rows)
 
 
 def _arrays(kind: pa.DataType) -> int:
@@ -96,7 +110,7 @@ def merge(
     live = [(segment, rows) for segment, rows in live if (segment.rows if rows is None else len(rows))]
     if len(live) < 2:
         return (live[0][0] if live else segments[0]).only_live(groups)
-    hashes = np.concatenate([one.hashes if rows is None else one.hashes[rows] for one, rows in live])
+    hashes = np.concatenate([part.hashes if rows is None else part.hashes[rows] for part, rows in live])
     order = np.argsort(hashes, kind="stable")
     schema = live[0][0].columns.schema
     if not len(schema):
@@ -112,7 +126,7 @@ def merge(
 
 def _together(live: Sequence[tuple[SortedRows, Int64Array | None]], number: int) -> pa.Array:
     """The live rows of one column of some segments."""
-    columns = [one.columns.column(number) for one, _ in live]
+    columns = [segment.columns.column(number) for segment, _ in live]
     return pa.concat_arrays(
         [
             column if rows is None else column.take(pa.array(rows))

@@ -54,7 +54,7 @@ class Allocated:
 
 
 @dataclass(slots=True)
-class Meter:
+class MemoryMeter:
     """The most memory that a step was seen to use; sampled where it is expected to be most."""
 
     images: Callable[[], int]

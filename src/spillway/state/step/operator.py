@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef
+from spillway.state.orders import Orders
 from spillway.state.rows import CompactionLimits, Run
+from spillway.state.step.retention import Retention
 
 Merges = tuple[tuple[str, ...], ...]
 """Names of runs, each group of which becomes one."""
@@ -63,6 +65,9 @@ class Operator(Protocol):
         """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> Self: ...
+
+    def retention(self, orders: Orders) -> Retention:
+        """What stays in state in the epoch of these orders."""
 
     def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
         """Runs that are worth merging besides `merges`, which are chosen by size."""
