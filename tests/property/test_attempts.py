@@ -13,7 +13,7 @@ from spillway.manager.journal.file import Journal
 from spillway.manager.spill import Spill
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
-from spillway.state.graph.kinds import run_step
+from spillway.state.graph.step import run_step
 from spillway.state.join.operator import JoinOperator
 from spillway.state.log.manifest import Manifest
 from spillway.state.orders.orders import Limits, Orders

@@ -103,7 +103,7 @@ def test_an_epoch_may_stop_after_any_result_and_the_next_goes_on(case: dict[str,
     done = emitted = 0
     while done < driver.rows:
         made, collector = production(len(others), limits)
-        more, emitted = made.rows(driving, driver.slice(done, driver.rows), others, emitted)
+        more, emitted = made.produce(driving, driver.slice(done, driver.rows), others, emitted)
         done += more
         assert collector.results() == wanted[len(got) : len(got) + limits.results]
         assert made.results_left == limits.results - len(collector.results())
@@ -123,7 +123,7 @@ def test_an_epoch_may_stop_after_any_result_and_the_next_goes_on(case: dict[str,
 def test_chunks_are_as_large_as_memory_allows(limits: Limits, most: int) -> None:
     made, collector = production(2, limits)
     made._used = (ColumnRef(0, 0),)
-    assert made.rows(0, rows_of([1] * 10), [[], [rows_of([1] * 30)]], 0) == (10, 0)
+    assert made.produce(0, rows_of([1] * 10), [[], [rows_of([1] * 30)]], 0) == (10, 0)
     sizes = [len(piece) for piece in collector.pieces]
     assert sum(sizes) == 300
     assert set(sizes[:-1]) == {most}
@@ -147,9 +147,9 @@ def test_blocks_shrink_where_matches_cannot_be_copied_and_grow_again() -> None:
     made, collector = production(2, Limits(block_rows=400, gather_rows=900))
     seen: list[int] = []
     made.sample = lambda: seen.append(made._block_rows)
-    assert made.rows(0, rows_of([1] * 400), others, 0) == (400, 0)
+    assert made.produce(0, rows_of([1] * 400), others, 0) == (400, 0)
     assert list(dict.fromkeys(seen))[:4] == [400, 100, 25, LEAST_ROWS]
-    assert made.rows(0, rows_of(range(2, 2_002)), others, 0) == (2_000, 0)
+    assert made.produce(0, rows_of(range(2, 2_002)), others, 0) == (2_000, 0)
     assert seen[-1] == 400
     assert len(collector.results()) == 400 * 1_000 + 2_000
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillway.state.graph.arrival import MOST_SLICES, by_owner
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.level_message import LevelMessage, TornEpochError, consistent_reports, together
-from spillway.state.graph.step import MOST_SLICES, by_owner
 from spillway.state.rows.group import folded
 
 

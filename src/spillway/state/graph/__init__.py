@@ -7,7 +7,6 @@ then `step`; `kinds` is where operators are looked up by kind.
 from spillway.state.graph.binding import bind_tree, symbol_name
 from spillway.state.graph.file_barrier import FileBarrier
 from spillway.state.graph.graph import Graph
-from spillway.state.graph.kinds import run_step
 from spillway.state.graph.level_message import (
     LevelMessage,
     TornEpochError,
@@ -15,7 +14,7 @@ from spillway.state.graph.level_message import (
     remove_exchange,
     together,
 )
-from spillway.state.graph.step import TreeStep, fused_levels, placement_of
+from spillway.state.graph.step import TreeStep, fused_levels, placement_of, run_step
 
 __all__ = [
     "FileBarrier",

@@ -137,7 +137,7 @@ class CleanupStep:
                     return replace(cursor, row=row, emitted=emitted)
                 start = row - first
                 part = driver.slice(start, min(driver.rows, start + self.rows_left))
-                done, emitted = self.production.rows(term.driver, part, others, emitted)
+                done, emitted = self.production.produce(term.driver, part, others, emitted)
                 row += done
                 self.rows_left -= done
                 self.driven_rows += done

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spillway.plan.expression import ColumnRef
 from spillway.state.rows import Int64Array, SortedRows, concat, group_of, take
 
 MAX_RESULTS_OF_ROW = 1 << 62
@@ -164,6 +165,9 @@ class Chunk:
         if matched is not None:
             return matched.column(column, self.indices[input_])
         return self.combinations.driver.columns.column(column).take(pa.array(self.indices[input_]))
+
+    def values(self, ref: ColumnRef) -> pa.Array:
+        return self.column(ref.input, ref.column)
 
     def filter(self, keep: pa.Array) -> "Chunk":
         chosen = np.flatnonzero(keep.fill_null(False).to_numpy(zero_copy_only=False))

@@ -122,7 +122,7 @@ class JoinStep:
         while queue and queue[0].emitted:
             head = queue[0]
             _, row = read_pending(self._task.storage, head, self._operator.groups, 1)
-            done, emitted = production.rows(head.input, row, state.segments, head.emitted)
+            done, emitted = production.produce(head.input, row, state.segments, head.emitted)
             if done < row.rows:
                 return (replace(head, emitted=emitted), *queue[1:])
             state.add(head.input, row)
@@ -138,7 +138,7 @@ class JoinStep:
         for number, delta in enumerate(deltas):
             if delta is None:
                 continue
-            done, emitted = production.rows(number, delta, state.segments, 0)
+            done, emitted = production.produce(number, delta, state.segments, 0)
             if done:
                 state.add(number, delta.slice(0, done))
             if done < delta.rows:

@@ -10,7 +10,7 @@ of the matches of a key does not depend on how often its rows were merged or per
 from collections.abc import Iterable, Sequence
 
 from spillway.model import GroupSet
-from spillway.state.memory import MemoryTier, sibling_bytes
+from spillway.state.memory import MemoryTier
 from spillway.state.orders import NO_BOUND
 from spillway.state.rows import Run, SortedRows, in_order, merge
 from spillway.state.step.meter import MemoryMeter
@@ -34,9 +34,8 @@ class StateView:
         self._phases = phases
         self._retention = operator.retention(orders)
         self.tier = tier = MemoryTier(orders.tier, operator.groups)
-        others = sibling_bytes(orders.tier) if orders.shared_tier else 0
-        # Not a method of this view: a cycle would keep its images mapped until garbage is collected.
-        self.meter = MemoryMeter(lambda: others + tier.resident_bytes())
+        # No part refers back to this view: a cycle would keep images mapped until garbage is collected.
+        self.meter = MemoryMeter.of(tier, shared=orders.shared_tier)
         self.runs = RunWriter(task, tier, self._retention, phases)
         self.tally = GroupTally(task)
         self.segments: list[list[SortedRows]] = [[] for _ in operator.inputs]
