@@ -55,9 +55,9 @@ class LocalCluster:
                 pass
             return self._levels(self.graph, orders)
         (operator,) = self.graph.operators
-        for one in orders[: self.lost_steps]:
-            run_step(one, operator, _attempt(), self._batches(one))
-        return [run_step(one, operator, _attempt(), self._batches(one)) for one in orders]
+        for part in orders[: self.lost_steps]:
+            run_step(part, operator, _attempt(), self._batches(part))
+        return [run_step(part, operator, _attempt(), self._batches(part)) for part in orders]
 
     def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         messages: dict[int, LevelMessage] = {}
@@ -73,13 +73,13 @@ class LocalCluster:
     ) -> Iterator[None]:
         """All steps of an epoch; `messages` is what each processor was told by the end of a level."""
         placement = placement_of(orders)
-        messages.update({one.processor: LevelMessage() for one in orders})
+        messages.update({part.processor: LevelMessage() for part in orders})
         for level in range(max(tree.levels) + 1):
-            inboxes: dict[int, list[LevelMessage]] = {one.processor: [] for one in orders}
-            for one in orders:
-                step = TreeStep(tree, one, placement, len(orders), _attempt())
-                batches = self._batches(one) if level == 0 else iter(())
-                for target, message in step.run(level, messages[one.processor], batches).items():
+            inboxes: dict[int, list[LevelMessage]] = {part.processor: [] for part in orders}
+            for part in orders:
+                step = TreeStep(tree, part, placement, len(orders), _attempt())
+                batches = self._batches(part) if level == 0 else iter(())
+                for target, message in step.run(level, messages[part.processor], batches).items():
                     inboxes[target].append(LevelMessage.from_json(message.to_json()))
                 yield
             messages.update({processor: together(inbox) for processor, inbox in inboxes.items()})
@@ -160,11 +160,11 @@ def scripted_pushes(script: list[int]) -> PlacementPolicy:
     def push(snapshot: PlacementSnapshot, _: object) -> Suggestions:
         chosen = script.pop() if script else 0
         spills = []
-        for one in snapshot.processors:
-            groups = [g for g in snapshot.groups_of(one.processor) if g.resident_bytes and g.movable]
+        for processor in snapshot.processors:
+            groups = [g for g in snapshot.groups_of(processor.processor) if g.resident_bytes and g.movable]
             pushed = group_set(group.group for group in groups) & chosen
             if pushed:
-                spills.append(ForcedSpill(one.processor, pushed, 1, "pushed"))
+                spills.append(ForcedSpill(processor.processor, pushed, 1, "pushed"))
         return Suggestions(spills=tuple(spills))
 
     return PlacementPolicy("scripted", StayParameters(), push)

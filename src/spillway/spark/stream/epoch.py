@@ -66,7 +66,7 @@ class SparkEpoch:
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        self._bound_batches(batch_bytes(one.limits for one in orders))
+        self._bound_batches(batch_bytes(part.limits for part in orders))
         if not self.graph.is_one:
             return self._levels(self.graph, orders)
         return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
@@ -170,5 +170,5 @@ class SparkEpoch:
 
 def batch_bytes(limits: Iterable[Limits]) -> int:
     """What an arriving batch may take: a round of the processor with the least memory, if any is bounded."""
-    least = min(one.round_bytes for one in limits)
+    least = min(limit.round_bytes for limit in limits)
     return UNBOUNDED if least >= NO_BOUND else min(least, MAX_BATCH_BYTES)

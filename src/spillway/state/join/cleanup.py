@@ -123,7 +123,7 @@ class CleanupStep:
             BOTH: slice(0, generation + 1),
         }
         others = [
-            [one for of_generation in of_input[ranges[kind]] for one in of_generation]
+            [segment for of_generation in of_input[ranges[kind]] for segment in of_generation]
             for of_input, kind in zip(merged, term.others, strict=True)
         ]
         if not all(others):
@@ -149,14 +149,17 @@ class CleanupStep:
         Merging is stable, so the number of a match among the matches of its key stays what it is.
         """
         groups = self.production.operator.groups
-        slices = [one for of_input in mapped for of_generation in of_input for one in of_generation]
+        slices = [segment for of_input in mapped for of_generation in of_input for segment in of_generation]
         most = self.production.limits.round_bytes * MERGED_ROUNDS
-        if sum(one.live_bytes(groups) for one in slices) > most:
+        if sum(segment.live_bytes(groups) for segment in slices) > most:
             return mapped
         sample = self.production.sample
-        merged = [[[merge(one, groups, sample)] if one else [] for one in of_input] for of_input in mapped]
+        merged = [
+            [[merge(segments, groups, sample)] if segments else [] for segments in of_input]
+            for of_input in mapped
+        ]
         sample()
-        return [[[one for one in of if one.rows] for of in of_input] for of_input in merged]
+        return [[[segment for segment in of if segment.rows] for of in of_input] for of_input in merged]
 
     def _segments(self, batch: CleanupBatch, part: int) -> Generations:
         """Per input and generation, the rows of one part of the groups, as mapped from the runs."""

@@ -134,7 +134,7 @@ class Combinations:
     @property
     def is_copied(self) -> bool:
         """Whether the matches of all inputs were few enough to be copied side by side."""
-        return not any(isinstance(one, Located) for one in self.matched)
+        return not any(isinstance(matches, Located) for matches in self.matched)
 
     def value_bytes(self, input_: int, column: int) -> float:
         """The mean size of a value of the results, as far as it can be told before they are expanded."""
@@ -228,9 +228,9 @@ def _combine(
         for other in range(len(segments))
     )
     product = np.ones(len(kept))
-    for one in matched:
-        if one is not None:
-            product *= one.counts
+    for matches in matched:
+        if matches is not None:
+            product *= matches.counts
     results = np.minimum(product, MAX_RESULTS_OF_ROW).astype(np.int64)
     repeats = np.diff(np.append(first, driver.rows))[kept]
     rows = _expand(first[kept], repeats)
@@ -358,18 +358,18 @@ class _Keys:
         self, rows: Int64Array, needles: Int64Array, matched: Sequence[Matched | Located | None]
     ) -> bool:
         """Whether any of these rows has, or may have, another key than its needle, though the same hash."""
-        if any(isinstance(one, Located) for one in matched):
+        if any(isinstance(matches, Located) for matches in matched):
             return True
         for number, column in enumerate(self.columns[self.input]):
             keys = self.driver.columns.column(column)
             heads = keys.take(pa.array(self.representatives))
             if not _equal(keys.take(pa.array(rows)), heads.take(pa.array(needles))).all():
                 return True
-            for other, one in enumerate(matched):
-                if not isinstance(one, Matched):
+            for other, matches in enumerate(matched):
+                if not isinstance(matches, Matched):
                     continue
-                theirs = one.columns.column(self.columns[other][number])
-                if not _equal(theirs, heads.take(pa.array(one.needles))).all():
+                theirs = matches.columns.column(self.columns[other][number])
+                if not _equal(theirs, heads.take(pa.array(matches.needles))).all():
                     return True
         return False
 

@@ -43,10 +43,10 @@ def sibling_bytes(directory: str) -> int:
     """The memory of the images in the directories beside this one."""
     own = Path(directory)
     try:
-        beside = [one for one in own.parent.iterdir() if one.is_dir() and one != own]
+        beside = [sibling for sibling in own.parent.iterdir() if sibling.is_dir() and sibling != own]
     except FileNotFoundError:
         return 0
-    return sum(MemoryTier(str(one), 1).resident_bytes() for one in beside)
+    return sum(MemoryTier(str(sibling), 1).resident_bytes() for sibling in beside)
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ class MemoryTier:
             else:
                 kept.append(_Kept.of(path, image, dead, self.groups))
         rewritten = _to_rewrite(kept, given)
-        beside += [self._marked(one) for one in kept if one.dead and one not in rewritten]
+        beside += [self._marked(entry) for entry in kept if entry.dead and entry not in rewritten]
         return beside, rewritten
 
     def settle(self) -> None:
@@ -238,8 +238,8 @@ class _Image:
 
 
 def _all(work: Iterable[Callable[[], None]]) -> None:
-    for one in work:
-        one()
+    for part in work:
+        part()
 
 
 def _release(path: Path) -> None:
@@ -294,15 +294,15 @@ def _to_rewrite(kept: Sequence[_Kept], given: float) -> list[_Kept]:
     Those with the most waste for what is copied, until all waste is a small part of what is given back. Of
     that, `given` bytes are images that go as a whole. The last one of the list is the first to be rewritten.
     """
-    allowed = LEFT_SHARE * (given + sum(one.lost_bytes for one in kept))
-    waste = sum(one.waste_bytes for one in kept)
+    allowed = LEFT_SHARE * (given + sum(image.lost_bytes for image in kept))
+    waste = sum(image.waste_bytes for image in kept)
     chosen: list[_Kept] = []
-    for one in sorted(kept, key=lambda one: one.waste_bytes / (1 + one.live_bytes), reverse=True):
+    for image in sorted(kept, key=lambda image: image.waste_bytes / (1 + image.live_bytes), reverse=True):
         if waste <= allowed:
             break
-        if one.waste_bytes > 0:
-            chosen.append(one)
-            waste -= one.waste_bytes
+        if image.waste_bytes > 0:
+            chosen.append(image)
+            waste -= image.waste_bytes
     return chosen[::-1]
 
 

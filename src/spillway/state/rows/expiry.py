@@ -78,7 +78,7 @@ def event_times(segment: SortedRows, window: Window) -> Int64Array:
 
 def youngest(seen: Sequence[tuple[int | None, ...]], inputs: int) -> tuple[int | None, ...]:
     """The youngest event time of each input in several reports; None where there was no row yet."""
-    times = [[one[n] for one in seen if len(one) > n] for n in range(inputs)]
+    times = [[latest[n] for latest in seen if len(latest) > n] for n in range(inputs)]
     return tuple(max((time for time in of_input if time is not None), default=None) for of_input in times)
 
 
