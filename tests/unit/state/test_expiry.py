@@ -79,7 +79,7 @@ def test_a_run_notes_its_times_and_what_was_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "worth"),
+    ("candidate", "worth"),
     [
         (run((80, 100, NEVER)), False),  # exactly half
         (run((79, 100, NEVER)), True),
@@ -97,8 +97,8 @@ def test_a_run_notes_its_times_and_what_was_left_out() -> None:
         (run((0, 1, NEVER), live=0), False),
     ],
 )
-def test_a_run_is_rewritten_when_more_than_half_of_its_time_is_past(one: Run, worth: bool) -> None:
-    assert Expiry(WINDOWS, 100, keep=0b100).due(one) is worth
+def test_a_run_is_rewritten_when_more_than_half_of_its_time_is_past(candidate: Run, worth: bool) -> None:
+    assert Expiry(WINDOWS, 100, keep=0b100).due(candidate) is worth
 
 
 def test_a_run_is_past_when_its_youngest_row_is() -> None:

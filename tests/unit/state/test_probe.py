@@ -80,7 +80,7 @@ def test_results_are_those_of_the_definition(case: dict[str, Any]) -> None:
     state, rows = state_of(case)
     driver = rows_of(case["driver"], 0, case["buckets"])
     rows[case["driving"]] = driver.columns.to_pylist()
-    wanted = Counter(tuple(row["id"] for row in one) for one in join(rows, lambda _, row: row["k"]))
+    wanted = Counter(tuple(row["id"] for row in match) for match in join(rows, lambda _, row: row["k"]))
     assert Counter(expand(case, state)) == wanted
 
 

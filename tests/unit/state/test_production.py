@@ -33,12 +33,12 @@ def rows_of(keys: Sequence[int], width: int = 1) -> SortedRows:
 
 def operator(inputs: int, residual: Expression | None = None) -> JoinOperator:
     return JoinOperator(
-        inputs=tuple(WireInput(str(one), ("id", "text"), ("s0", "s1")) for one in range(inputs)),
-        outputs=tuple(ColumnRef(one, 0) for one in range(inputs)),
+        inputs=tuple(WireInput(str(number), ("id", "text"), ("s0", "s1")) for number in range(inputs)),
+        outputs=tuple(ColumnRef(number, 0) for number in range(inputs)),
         residual=residual,
         key_columns=((),) * inputs,
         groups=GROUPS,
-        result_schema=pa.schema([(str(one), pa.int64()) for one in range(inputs)]),
+        result_schema=pa.schema([(str(number), pa.int64()) for number in range(inputs)]),
     )
 
 
@@ -52,7 +52,7 @@ class Collector:
         self.pieces: list[list[tuple[int, ...]]] = []
 
     def write_rows(self, hashes: Int64Array, outputs: Sequence[Expression], columns: Columns) -> None:
-        values = [columns(one).to_pylist() for one in outputs if isinstance(one, ColumnRef)]
+        values = [columns(output).to_pylist() for output in outputs if isinstance(output, ColumnRef)]
         self.pieces.append(list(zip(*values, strict=True)))
 
     def close(self) -> Written:
@@ -98,7 +98,9 @@ def test_an_epoch_may_stop_after_any_result_and_the_next_goes_on(case: dict[str,
     wanted: list[tuple[int, ...]] = []
     if found.total:
         whole = chunk(found, 0, found.total)
-        wanted = list(zip(*(whole.column(one, 0).to_pylist() for one in range(len(others))), strict=True))
+        wanted = list(
+            zip(*(whole.column(number, 0).to_pylist() for number in range(len(others))), strict=True)
+        )
     got: list[tuple[int, ...]] = []
     done = emitted = 0
     while done < driver.rows:

@@ -85,7 +85,7 @@ def state_rows(kinds: Sequence[pa.DataType], rows: int) -> SortedRows:
     hashes = random.integers(-(2**63), 2**63 - 1, rows)
     columns = {}
     for number, kind in enumerate(kinds):
-        pool = pa.array([value(kind, one) for one in range(200)], kind)
+        pool = pa.array([value(kind, number) for number in range(200)], kind)
         columns[f"c{number}"] = pool.take(pa.array(random.integers(0, len(pool), rows)))
     return sort_rows(hashes, pa.RecordBatch.from_pydict(columns))
 
@@ -109,7 +109,7 @@ def test_every_type_gives_its_pages_back(quick_directory: Callable[[], Path], ki
     before = blocks(path)
     holes.punch(str(path))
     assert before - blocks(path) == holes.bytes
-    assert holes.bytes >= sum(one.nbytes for one in dead) - 2 * PAGE_BYTES * buffers * len(ranges)
+    assert holes.bytes >= sum(part.nbytes for part in dead) - 2 * PAGE_BYTES * buffers * len(ranges)
     assert holes.bytes > 0 or pa.types.is_null(kind)
     for start, stop in [(0, 1_003), (9_001, 50_000), (149_999, 4 * MANY)]:
         left = image.columns.column(0).slice(start, stop - start)
@@ -140,7 +140,7 @@ def test_freed_groups_give_memory_back_and_the_others_are_untouched(
     left = run.live & ~group_set(dead)
     segments, loaded = tier.load(storage, run, left)
     assert loaded == 0
-    (segment,) = (one.only_live(GROUPS) for one in segments)
+    (segment,) = (loaded.only_live(GROUPS) for loaded in segments)
     assert segment.hashes.tolist() == rows.hashes[~lost].tolist()
     assert segment.columns.equals(rows.columns.filter(pa.array(~lost)))
 
@@ -176,8 +176,8 @@ def test_a_freed_group_comes_back_from_the_durable_run(quick_directory: Callable
     tier.free(group_set([2]))
     segments, loaded = tier.load(storage, run, run.live)
     assert loaded == size
-    total = sum(one.only_live(GROUPS).rows for one in segments)
+    total = sum(part.only_live(GROUPS).rows for part in segments)
     assert total == MANY
     start, stop = group_offsets(rows.hashes, GROUPS)[2:4]
-    back = next(one for one in segments if one.live is not None and one.live[2]).only_live(GROUPS)
+    back = next(part for part in segments if part.live is not None and part.live[2]).only_live(GROUPS)
     assert back.columns.equals(rows.columns.slice(start, stop - start))

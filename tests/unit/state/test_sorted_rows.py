@@ -48,9 +48,9 @@ def test_merging_keeps_live_rows_in_order_of_age(pieces: list[tuple[list[int], i
     for age, (hashes, live) in enumerate(pieces):
         made = numbered(hashes, 100 * age)
         segments.append(SortedRows(made.hashes, made.columns, flags(live, groups)))
-        for one, number in zip(made.hashes.tolist(), made.columns.column(0).to_pylist(), strict=True):
-            if live >> int(group_of(np.array([one]), groups)[0]) & 1:
-                wanted.append((one, number))
+        for hash_, number in zip(made.hashes.tolist(), made.columns.column(0).to_pylist(), strict=True):
+            if live >> int(group_of(np.array([hash_]), groups)[0]) & 1:
+                wanted.append((hash_, number))
     merged = merge(segments, groups)
     got = list(zip(merged.hashes.tolist(), merged.columns.column(0).to_pylist(), strict=True))
     assert got == sorted(wanted, key=lambda row: row[0])
@@ -58,9 +58,9 @@ def test_merging_keeps_live_rows_in_order_of_age(pieces: list[tuple[list[int], i
 
 
 def test_merging_rows_without_columns_keeps_their_number() -> None:
-    one = SortedRows(np.array([1, 5], dtype=np.int64), rows_only(2))
+    whole = SortedRows(np.array([1, 5], dtype=np.int64), rows_only(2))
     other = SortedRows(np.array([0, 5, 9], dtype=np.int64), rows_only(3))
-    merged = merge([one, other], 4)
+    merged = merge([whole, other], 4)
     assert merged.hashes.tolist() == [0, 1, 5, 5, 9]
     assert merged.columns.num_rows == 5
     assert all_groups(3) == 0b111

@@ -21,8 +21,8 @@ def test_parts_that_read_different_attempts_are_no_epoch() -> None:
 
 
 def test_a_delivery_survives_its_journey() -> None:
-    one = LevelMessage({2: ("f1", "f2")}, {0: "{}"}, 7, frozenset({(0, 1, "a")}))
-    assert LevelMessage.from_json(one.to_json()) == one
+    message = LevelMessage({2: ("f1", "f2")}, {0: "{}"}, 7, frozenset({(0, 1, "a")}))
+    assert LevelMessage.from_json(message.to_json()) == message
 
 
 def test_deliveries_come_together() -> None:
@@ -49,4 +49,4 @@ def test_rows_of_a_batch_come_to_their_joins_once_and_in_order(runs: list[tuple[
     for owner, rows in by_owner(owners):
         assert owner not in found or isinstance(rows, slice)
         found.setdefault(owner, []).extend(everything[rows].tolist())
-    assert found == {int(one): np.flatnonzero(owners == one).tolist() for one in np.unique(owners)}
+    assert found == {int(owner): np.flatnonzero(owners == owner).tolist() for owner in np.unique(owners)}
