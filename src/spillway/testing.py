@@ -22,18 +22,18 @@ from spillway.policy.placement import (
     Suggestions,
 )
 from spillway.state.graph import (
-    Delivery,
     Graph,
+    LevelMessage,
     TreeStep,
-    agreed,
+    consistent_reports,
     placement_of,
-    remove_parcels,
+    remove_exchange,
     run_step,
     together,
 )
 from spillway.state.log import Manifest
 from spillway.state.orders import Files, Orders, Report
-from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, Place
+from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, TaskAttempt
 from spillway.state.storage import Storage
 
 
@@ -55,32 +55,34 @@ class LocalCluster:
                 pass
             return self._levels(self.graph, orders)
         (operator,) = self.graph.operators
-        for one in orders[: self.lost_steps]:
-            run_step(one, operator, _place(), self._batches(one))
-        return [run_step(one, operator, _place(), self._batches(one)) for one in orders]
+        for part in orders[: self.lost_steps]:
+            run_step(part, operator, _attempt(), self._batches(part))
+        return [run_step(part, operator, _attempt(), self._batches(part)) for part in orders]
 
     def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
-        told: dict[int, Delivery] = {}
+        messages: dict[int, LevelMessage] = {}
         try:
-            for _ in self._steps(tree, orders, told):
+            for _ in self._steps(tree, orders, messages):
                 pass
-            return agreed(tree, told)
+            return consistent_reports(tree, messages)
         finally:
-            remove_parcels(orders[0].state)
+            remove_exchange(orders[0].state)
 
-    def _steps(self, tree: Graph, orders: Sequence[Orders], told: dict[int, Delivery]) -> Iterator[None]:
-        """All steps of an epoch; `told` is what each processor knows at the end of a level."""
+    def _steps(
+        self, tree: Graph, orders: Sequence[Orders], messages: dict[int, LevelMessage]
+    ) -> Iterator[None]:
+        """All steps of an epoch; `messages` is what each processor was told by the end of a level."""
         placement = placement_of(orders)
-        told.update({one.processor: Delivery() for one in orders})
+        messages.update({part.processor: LevelMessage() for part in orders})
         for level in range(max(tree.levels) + 1):
-            inboxes: dict[int, list[Delivery]] = {one.processor: [] for one in orders}
-            for one in orders:
-                step = TreeStep(tree, one, placement, len(orders), _place())
-                batches = self._batches(one) if level == 0 else iter(())
-                for target, delivery in step.run(level, told[one.processor], batches).items():
-                    inboxes[target].append(Delivery.from_json(delivery.to_json()))
+            inboxes: dict[int, list[LevelMessage]] = {part.processor: [] for part in orders}
+            for part in orders:
+                step = TreeStep(tree, part, placement, len(orders), _attempt())
+                batches = self._batches(part) if level == 0 else iter(())
+                for target, message in step.run(level, messages[part.processor], batches).items():
+                    inboxes[target].append(LevelMessage.from_json(message.to_json()))
                 yield
-            told.update({processor: together(inbox) for processor, inbox in inboxes.items()})
+            messages.update({processor: together(inbox) for processor, inbox in inboxes.items()})
 
     def _batches(self, orders: Orders) -> Iterator[pa.RecordBatch]:
         """The rows of a processor. As in Spark, a batch is allocated when it is asked for."""
@@ -93,8 +95,8 @@ class LocalCluster:
         return (self.batch.take(pa.array(mine[at : at + size])) for at in range(0, len(mine), size))
 
 
-def _place() -> Place:
-    return Place("localhost", "local", uuid.uuid4().hex[:8])
+def _attempt() -> TaskAttempt:
+    return TaskAttempt("localhost", "local", uuid.uuid4().hex[:8])
 
 
 @dataclass(slots=True)
@@ -152,7 +154,7 @@ class ScriptedSwaps:
     ) -> tuple[list[Swap], list[Spill]]:
         swaps = [] if self.splittable else [suspension(victim) for victim in victims]
         spills = victims if self.splittable else []
-        gone = manifest.suspended | manifest.unfinished_groups | union(victim.groups for victim in victims)
+        gone = manifest.suspended | manifest.mid_row_groups | union(victim.groups for victim in victims)
         if forced:
             back = manifest.suspended & manifest.waiting_groups
             return [*swaps, Swap(0, 0, back & -back, 1, 1, "forced")], spills
@@ -174,11 +176,11 @@ def scripted_pushes(script: list[int]) -> PlacementPolicy:
     def push(snapshot: PlacementSnapshot, _: object) -> Suggestions:
         chosen = script.pop() if script else 0
         spills = []
-        for one in snapshot.processors:
-            groups = [g for g in snapshot.groups_of(one.processor) if g.resident_bytes and g.movable]
+        for processor in snapshot.processors:
+            groups = [g for g in snapshot.groups_of(processor.processor) if g.resident_bytes and g.movable]
             pushed = group_set(group.group for group in groups) & chosen
             if pushed:
-                spills.append(ForcedSpill(one.processor, pushed, 1, "pushed"))
+                spills.append(ForcedSpill(processor.processor, pushed, 1, "pushed"))
         return Suggestions(spills=tuple(spills))
 
     return PlacementPolicy("scripted", StayParameters(), push)
@@ -200,7 +202,7 @@ class ScriptedSpills:
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]
-        pinned |= manifest.unfinished_groups | manifest.suspended
+        pinned |= manifest.mid_row_groups | manifest.suspended
         mask = group_set(g for g in groups if chosen >> g & 1) & ~pinned
         return [Spill(0, mask, 1, 1, "scripted")] if mask else []
 

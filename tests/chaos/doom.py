@@ -60,7 +60,7 @@ class Doom:
             "turn": any(swap.resumed for swap in change.swaps),
             "load": bool(change.relocation.loads),
             "switch": bool(change.relocation.completed),
-            "row": bool(change.relocation.manifest.unfinished_groups),
+            "row": bool(change.relocation.manifest.mid_row_groups),
         }
         if kinds.get(self.kind, False):
             self.left -= 1

@@ -222,7 +222,7 @@ class Player:
         while True:
             if engine.has_cursor:
                 self._clean(Cleaning.RESUMED)
-            elif engine.has_pending or engine.has_held:
+            elif engine.has_pending or engine.has_waiting:
                 self._ask()
                 self._epoch(None, None, ending=True)
             elif engine.has_cleanup:

@@ -16,7 +16,7 @@ from spillway.model import GroupSet, group_set, members, union
 from spillway.state.graph import Graph
 from spillway.state.log import Counters, EpochRecord, Manifest, ManifestLog
 from spillway.state.orders import Files, Report, grown, lineage
-from spillway.state.rows import Expiry, advanced, youngest
+from spillway.state.rows import Expiry, next_watermark, youngest
 from spillway.state.storage import Storage
 
 
@@ -95,7 +95,7 @@ class StagedEpoch:
                 for group, rows in report.expired_rows.items()
             },
             latest=latest,
-            watermark=advanced(before.watermark, latest, graph.windows, ended=self.ending),
+            watermark=next_watermark(before.watermark, latest, graph.windows, ended=self.ending),
         )
 
 

@@ -103,7 +103,7 @@ class Engine:
         return any(sum(entry.bytes_left for entry in queue) > self.config.buffer_bytes for queue in queues)
 
     @property
-    def has_held(self) -> bool:
+    def has_waiting(self) -> bool:
         """Whether rows wait for the turn of their group, or for the watermark to pass them."""
         manifest = self.manifest
         entries = (entry for queue in manifest.pending.values() for entry in queue)

@@ -15,7 +15,7 @@ def next_expiry(graph: Graph, manifest: Manifest, suspended: GroupSet = 0) -> Ex
     """What may expire in the next epoch, in which these groups are suspended."""
     if graph.waits:
         return Expiry(graph.windows, input_watermark(manifest, suspended))
-    if manifest.unfinished_groups:
+    if manifest.mid_row_groups:
         keep = all_groups(graph.groups)
     else:
         keep = manifest.spilled_groups | manifest.waiting_groups | awaiting_groups(graph, manifest)
@@ -40,7 +40,7 @@ def unneeded_slices(
 
     No rows may wait for them either: those came in when the watermark was lower.
     """
-    if not expiry.windows or manifest.unfinished_groups:
+    if not expiry.windows or manifest.mid_row_groups:
         return ()
     busy = changed | manifest.split_groups | manifest.waiting_groups | awaiting_groups(graph, manifest)
     groups = manifest.groups.items()

@@ -44,7 +44,7 @@ class OrderMaker:
             groups = placed_on(manifest.placement, processor)
             live = groups & ~(change.spilled | suspended)
             mine = tuple(replace(run, live=run.live & live) for run in runs if run.live & live)
-            expired = tuple(run.name for run in mine if expiry.covers(run))
+            expired = tuple(run.name for run in mine if expiry.fully_expired(run))
             incoming = _staying(relocation.incoming.get(processor, ()), change.leaving)
             # A receiver frees what has left memory at the sender, but not what it is still to get.
             kept = ~union(run.live for run in incoming) if incoming else groups
@@ -72,7 +72,7 @@ class OrderMaker:
                     watermark=manifest.watermark,
                     keep=expiry.keep,
                     suspended=suspended & groups,
-                    held=restricted_to(manifest.pending.get(processor, ()), suspended),
+                    suspended_pending=restricted_to(manifest.pending.get(processor, ()), suspended),
                     ending=ending,
                     incoming=incoming,
                     row_seconds=self.config.emulation.seconds_per_row(processor),

@@ -185,7 +185,7 @@ class RotationManager:
         input_ = suspended_input(manifest, processor)
         inside = group_set(g for g, state in groups.items() if state.rows) & ~manifest.suspended
         inside &= placed_on(manifest.placement, processor)
-        stay = inside & (waiting | manifest.unfinished_groups) & ~group_set(out)
+        stay = inside & (waiting | manifest.mid_row_groups) & ~group_set(out)
         leave = sorted(
             members(inside & ~stay & ~group_set(out)), key=lambda g: (self._resumed_at.get(g, -1), g)
         )

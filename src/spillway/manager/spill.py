@@ -100,7 +100,7 @@ class SpillManager:
         self, manifest: Manifest, processor: int, pinned: GroupSet
     ) -> tuple[GroupStatistics, ...]:
         now = manifest.sequence + 1
-        pinned |= manifest.unfinished_groups | manifest.suspended
+        pinned |= manifest.mid_row_groups | manifest.suspended
         return tuple(
             GroupStatistics(
                 group=group,

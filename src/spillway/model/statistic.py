@@ -37,5 +37,5 @@ def kept_rows(statistics: tuple[Statistic, ...]) -> int:
 
 def kept_range_us(statistics: tuple[Statistic, ...]) -> int | None:
     """How far later rows may look back in time; None where no frame goes by time."""
-    ranges = [one.frame.preceding for one in statistics if one.frame.kind == "range"]
+    ranges = [statistic.frame.preceding for statistic in statistics if statistic.frame.kind == "range"]
     return max(ranges, default=None)

@@ -95,7 +95,7 @@ def _frozen(part: Any) -> Any:
     if isinstance(part, str):
         return part
     if isinstance(part, list | tuple):
-        return tuple(_frozen(one) for one in part)
+        return tuple(_frozen(item) for item in part)
     raise ViewError(f"tree: {part!r} is neither the name of an input nor a list of parts")
 
 

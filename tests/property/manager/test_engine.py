@@ -192,7 +192,7 @@ def test_merges_do_not_change_the_order_of_matches_inside_a_row(tmp_path: Path) 
     written = [run.bytes for run in engine.manifest.runs.values()]
     assert len(written) == 3
     assert sum(written[:2]) <= two_runs.max_bytes < sum(written)
-    assert engine.manifest.unfinished_groups
+    assert engine.manifest.mid_row_groups
     while engine.has_pending:
         engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
     assert sorted(sink.rows()) == [(0, 100), (1, 100), (2, 100)]

@@ -84,10 +84,10 @@ def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> I
         if engine.has_expiring or engine.has_room:
             cleaning = Cleaning.EXPIRING if engine.has_expiring else Cleaning.RETURNING
             yield engine.run_cleanup_epoch(LocalCluster(operator), cleaning)
-    while engine.has_cursor or engine.has_pending or engine.has_held or engine.has_cleanup:
+    while engine.has_cursor or engine.has_pending or engine.has_waiting or engine.has_cleanup:
         if engine.has_cursor:
             yield engine.run_cleanup_epoch(LocalCluster(operator), Cleaning.RESUMED)
-        elif engine.has_pending or engine.has_held:
+        elif engine.has_pending or engine.has_waiting:
             yield engine.run_epoch(LocalCluster(operator), None, ending=True)
         else:
             yield engine.run_cleanup_epoch(LocalCluster(operator))

@@ -68,7 +68,7 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
             entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
     early = sum(entry["results"] for entry in entries)
     waiting = engine.manifest.suspended
-    while engine.has_pending or engine.has_held:
+    while engine.has_pending or engine.has_waiting:
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True))
         assert len(entries) < 500, "the turns do not come to an end"
     wanted = expected(keys)
@@ -124,7 +124,7 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         assert waiting * ROW_BYTES <= limit
         assert max(one["peak_bytes"] for one in parts) <= memory_bytes // processors
     assert engine.manifest.suspended
-    while engine.has_pending or engine.has_held:
+    while engine.has_pending or engine.has_waiting:
         engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True)
     assert Counter(sink.rows()) == expected(keys)
     assert not engine.has_cleanup
@@ -141,13 +141,13 @@ def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_byt
     keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
     for batch_id, of_epoch in enumerate(keys):
         engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(of_epoch), BATCH_ROWS), batch_id)
-    assert engine.has_held
+    assert engine.has_waiting
     budget = None if memory_bytes is None else Budget(memory_bytes)
     engine = Engine(
         EngineConfig(2, 16, tier, budget=budget), Graph.of_one(PLAN), "q", storage, sink, Journal(None)
     )
     epochs = 0
-    while engine.has_pending or engine.has_held:
+    while engine.has_pending or engine.has_waiting:
         entry = engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True)
         assert budget is None or max(one["resident_bytes"] for one in entry["processors"]) <= MEMORY_BYTES
         epochs += 1

@@ -56,7 +56,7 @@ class Stream:
 class IdleEngine:
     """Has nothing to do but one clean-up epoch, which waits until it is told to go on."""
 
-    has_cursor = has_pending = has_backlog = has_held = has_expiring = has_room = False
+    has_cursor = has_pending = has_backlog = has_waiting = has_expiring = has_room = False
 
     def __init__(self, *, has_cleanup: bool = False) -> None:
         self.has_cleanup = has_cleanup

@@ -10,7 +10,7 @@ from spillway.state.log import Manifest
 
 def pinned_groups(manifest: Manifest) -> GroupSet:
     """Groups that must stay where they are for now: inside a row, or half cleaned up."""
-    return manifest.unfinished_groups | union(cursor.groups for cursor in manifest.cursors)
+    return manifest.mid_row_groups | union(cursor.groups for cursor in manifest.cursors)
 
 
 def unsafe_move(move: Move, snapshot: PlacementSnapshot, moves: Sequence[MoveInProgress]) -> str | None:

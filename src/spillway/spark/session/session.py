@@ -55,10 +55,10 @@ from spillway.spark.sources import (
 )
 from spillway.spark.stream import (
     Anchors,
+    JvmCache,
     Listener,
     Query,
     SparkEpoch,
-    Told,
     Wire,
     bind,
     can_run_again,
@@ -254,7 +254,7 @@ class Session:
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
-                SparkEpoch(self.spark, graph, anchors, Told(self.spark)),
+                SparkEpoch(self.spark, graph, anchors, JvmCache(self.spark)),
                 partial(_close, opened, engine, anchors, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,

@@ -4,7 +4,7 @@ Start with `query`, then `epoch`; `wire` says how rows reach the processors.
 """
 
 from spillway.spark.stream.anchor import Anchors
-from spillway.spark.stream.epoch import SparkEpoch, Told
+from spillway.spark.stream.epoch import JvmCache, SparkEpoch
 from spillway.spark.stream.host_check import check_hosts, remove_images
 from spillway.spark.stream.query import Listener, Query
 from spillway.spark.stream.run_ahead import can_run_again, rewind
@@ -12,10 +12,10 @@ from spillway.spark.stream.wire import Wire, bind
 
 __all__ = [
     "Anchors",
+    "JvmCache",
     "Listener",
     "Query",
     "SparkEpoch",
-    "Told",
     "Wire",
     "bind",
     "can_run_again",

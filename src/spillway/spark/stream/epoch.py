@@ -20,13 +20,13 @@ from spillway.spark.stream.arrow_tasks import ArrowTasks
 from spillway.spark.stream.failure import first_cause, has_lost_a_task
 from spillway.spark.worker import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.graph import (
-    Delivery,
     Graph,
+    LevelMessage,
     TornEpochError,
-    agreed,
+    consistent_reports,
     fused_levels,
     placement_of,
-    remove_parcels,
+    remove_exchange,
 )
 from spillway.state.orders import NO_BOUND, Limits, Orders, Report
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN
@@ -42,8 +42,8 @@ TREE_ATTEMPTS = 4
 """How often an epoch of a tree is run at most; Spark's own default for a task."""
 
 
-class Told:
-    """What Spark was told in an earlier epoch, or said, and need not be again: each call takes its time."""
+class JvmCache:
+    """JVM values reused across epochs; each saves a Py4J call."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.tasks = ArrowTasks(spark, COMMIT_SCHEMA)
@@ -62,11 +62,11 @@ class SparkEpoch:
     spark: SparkSession
     graph: Graph
     anchors: Anchors
-    told: Told
+    cache: JvmCache
     batch: DataFrame | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        self._bound_batches(batch_bytes(one.limits for one in orders))
+        self._bound_batches(batch_bytes(part.limits for part in orders))
         if not self.graph.is_one:
             return self._levels(self.graph, orders)
         return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
@@ -76,22 +76,22 @@ class SparkEpoch:
         anchor = self.anchors.of(len(orders))
         frame = self._direct(orders) if anchor is None else self._anchored(anchor, orders)
         columns = None if self.batch is None else self._columns(self.batch)
-        graph, tasks = self.graph, self.told.tasks
+        graph, tasks = self.graph, self.cache.tasks
         if graph.is_one:
             return tasks.over(frame, by_partition(orders, graph.operators[0]), columns)
         first, *later = fused_levels(orders, graph)
-        if later and anchor is None and len(orders) <= self.told.parallelism:
+        if later and anchor is None and len(orders) <= self.cache.parallelism:
             return tasks.over(frame, all_levels(orders, graph, uuid.uuid4().hex), columns, barrier=True)
         frame = tasks.over(frame, by_level(orders, graph, first), columns)
         for levels in later:
-            frame = self._delivered(frame, anchor, len(orders))
+            frame = self._sent(frame, anchor, len(orders))
             frame = tasks.over(frame, by_level(orders, graph, levels))
         return frame
 
     def _columns(self, batch: DataFrame) -> list[str]:
-        if not self.told.columns:
-            self.told.columns = batch.columns
-        return self.told.columns
+        if not self.cache.columns:
+            self.cache.columns = batch.columns
+        return self.cache.columns
 
     def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         """Run the epoch again if its parts rest on different attempts, or if one of its tasks was lost.
@@ -116,14 +116,16 @@ class SparkEpoch:
                 "Spark's log, then run the job again"
             )
         finally:
-            remove_parcels(orders[0].state)
+            remove_exchange(orders[0].state)
 
     def _attempt(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         rows = self.job(orders).collect()
-        return agreed(tree, {row["processor"]: Delivery.from_json(row["report"]) for row in rows})
+        return consistent_reports(
+            tree, {row["processor"]: LevelMessage.from_json(row["report"]) for row in rows}
+        )
 
-    def _delivered(self, frame: DataFrame, anchor: Anchor | None, processors: int) -> DataFrame:
-        """Each delivery at the processor that it is for."""
+    def _sent(self, frame: DataFrame, anchor: Anchor | None, processors: int) -> DataFrame:
+        """Each message at the processor that it is for."""
         if anchor is None:
             return frame.repartitionById(processors, F.col("processor"))
         labels = ",".join(map(str, anchor.labels))
@@ -135,9 +137,9 @@ class SparkEpoch:
         Spark reads the setting when a job starts, from the session of the DataFrame: in foreachBatch that is
         the stream's own copy of the user's session, which ends with it.
         """
-        if self.batch is not None and self.told.batch_bytes != size:
+        if self.batch is not None and self.cache.batch_bytes != size:
             self.batch.sparkSession.conf.set(BATCH_BYTES, str(size))
-            self.told.batch_bytes = size
+            self.cache.batch_bytes = size
 
     def _direct(self, orders: Sequence[Orders]) -> DataFrame:
         processors = len(orders)
@@ -153,9 +155,9 @@ class SparkEpoch:
         return anchor.attach(self.batch, self._route(targets))
 
     def _route(self, targets: tuple[int, ...]) -> Column:
-        if self.told.route is None or self.told.route[0] != targets:
-            self.told.route = targets, self._routed(targets)
-        return self.told.route[1]
+        if self.cache.route is None or self.cache.route[0] != targets:
+            self.cache.route = targets, self._routed(targets)
+        return self.cache.route[1]
 
     def _routed(self, targets: tuple[int, ...]) -> Column:
         if len(set(targets)) == 1:
@@ -168,5 +170,5 @@ class SparkEpoch:
 
 def batch_bytes(limits: Iterable[Limits]) -> int:
     """What an arriving batch may take: a round of the processor with the least memory, if any is bounded."""
-    least = min(one.round_bytes for one in limits)
+    least = min(limit.round_bytes for limit in limits)
     return UNBOUNDED if least >= NO_BOUND else min(least, MAX_BATCH_BYTES)

@@ -287,7 +287,7 @@ class Query:
         At the end of the input, or on demand, suspended groups get their turns too.
         """
         engine = self._engine
-        while (engine.has_pending or (ending and engine.has_held)) and not self._stopping.is_set():
+        while (engine.has_pending or (ending and engine.has_waiting)) and not self._stopping.is_set():
             self._run_epoch(None, None, ending=ending, from_cleanup=from_cleanup)
 
     def _run_epoch(
@@ -333,10 +333,13 @@ class Query:
         self._run_input_rows += entry["input_rows"]
         self._run_results += entry["results"]
         self._run_epochs += 1
-        for one in entry["processors"]:
-            number = one["processor"]
+        for processor in entry["processors"]:
+            number = processor["processor"]
             resident, peak = self._peak.get(number, (0, 0))
-            self._peak[number] = (max(resident, one["resident_bytes"]), max(peak, one["peak_bytes"]))
+            self._peak[number] = (
+                max(resident, processor["resident_bytes"]),
+                max(peak, processor["peak_bytes"]),
+            )
         if self._listener is not None:
             self._listener(entry)
 

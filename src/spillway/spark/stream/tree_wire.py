@@ -31,12 +31,13 @@ def bind_tree_plan(
     plan: TreePlan, sources: Mapping[str, DataFrame], groups: int
 ) -> tuple[DataFrame, Graph, tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """The stream, the operator, the Spark types of each leaf's columns, and those of the key classes."""
-    typed = [typed_input(one, sources[one.source]) for one in plan.inputs]
+    typed = [typed_input(input_, sources[input_.source]) for input_ in plan.inputs]
     kinds = _class_types(plan, typed)
     exact = [
-        not plan.partition and hash_is_exact([kinds[one] for one in join.classes]) for join in plan.joins
+        not plan.partition and hash_is_exact([kinds[key_class] for key_class in join.classes])
+        for join in plan.joins
     ]
-    keyed = [_leaf(plan, number, one, kinds, exact, groups) for number, one in enumerate(typed)]
+    keyed = [_leaf(plan, number, leaf, kinds, exact, groups) for number, leaf in enumerate(typed)]
     slots = shared_slots([fields for _, fields in keyed])
     assigned = [assigned_slots(fields, slots) for _, fields in keyed]
     stream = None
@@ -69,21 +70,21 @@ def _class_types(plan: TreePlan, typed: list[TypedInput]) -> tuple[str, ...]:
 
 
 def _leaf(
-    plan: TreePlan, number: int, one: TypedInput, kinds: tuple[str, ...], exact: list[bool], groups: int
+    plan: TreePlan, number: int, leaf: TypedInput, kinds: tuple[str, ...], exact: list[bool], groups: int
 ) -> tuple[DataFrame, tuple[StructField, ...]]:
     """Rows that have all their keys, with the hash of their join's key and the columns that joins keep."""
     classes = plan.key_classes[number]
     keys = {key_class: f"k{position}" for position, key_class in enumerate(classes)}
-    frame = one.frame.select(
+    frame = leaf.frame.select(
         *(normal_key(name, kinds[key_class]).alias(name) for key_class, name in keys.items()),
-        *(field.name for field in one.columns),
+        *(field.name for field in leaf.columns),
     )
     for name in keys.values():
         frame = frame.where(F.col(name).isNotNull())
     own = next(join for join in plan.joins if Leaf(number) in join.children)
     hashes = [f"xxhash64({keys[key_class]})" for key_class in own.classes]
     symbols = leaf_symbols(plan, exact, number)
-    columns = [_column(symbol, one, keys).alias(symbol_name(symbol)) for symbol in symbols]
+    columns = [_column(symbol, leaf, keys).alias(symbol_name(symbol)) for symbol in symbols]
     hashed = folded_sql(hashes)
     if plan.partition:
         frame, group = _copied(frame, Grid.of(plan.partition, groups), keys)
@@ -108,9 +109,9 @@ def _copied(frame: DataFrame, grid: Grid, keys: Mapping[int, str]) -> tuple[Data
     return frame, " + ".join(parts) or "0L"
 
 
-def _column(symbol: Symbol, one: TypedInput, keys: Mapping[int, str]) -> Column:
+def _column(symbol: Symbol, leaf: TypedInput, keys: Mapping[int, str]) -> Column:
     if isinstance(symbol, LeafColumn):
-        return F.col(one.columns[symbol.column].name)
+        return F.col(leaf.columns[symbol.column].name)
     assert isinstance(symbol, KeyHash | KeyValue)
     key = F.col(keys[symbol.key_class])
     return F.xxhash64(key) if isinstance(symbol, KeyHash) else key

@@ -72,22 +72,22 @@ class TypedInput:
     columns: tuple[StructField, ...]
 
 
-def typed_input(one: InputPlan, source: DataFrame) -> TypedInput:
+def typed_input(plan: InputPlan, source: DataFrame) -> TypedInput:
     try:
-        frame = source if one.filter is None else source.where(one.filter)
-        keys = [F.expr(key).alias(f"k{part}") for part, key in enumerate(one.keys)]
-        columns = [F.expr(column.expression).alias(column.name) for column in one.columns]
+        frame = source if plan.filter is None else source.where(plan.filter)
+        keys = [F.expr(key).alias(f"k{part}") for part, key in enumerate(plan.keys)]
+        columns = [F.expr(column.expression).alias(column.name) for column in plan.columns]
         frame = frame.select(*keys, *columns)
     except (AnalysisException, ParseException) as error:
-        raise ViewError(f"input {one.name}: {_first_line(error)}") from None
+        raise ViewError(f"input {plan.name}: {_first_line(error)}") from None
     fields = tuple(frame.schema.fields)
-    for field, column in zip(fields[len(keys) :], one.columns, strict=True):
+    for field, column in zip(fields[len(keys) :], plan.columns, strict=True):
         if isinstance(field.dataType, NullType):
-            raise ViewError(f"{one.name}.{column.label} has no type (NULL); cast it to one")
+            raise ViewError(f"{plan.name}.{column.label} has no type (NULL); cast it to one")
         part = unsupported_part(field.dataType)
         if part is not None:
             raise ViewError(
-                f"{one.name}.{column.label} is {field.dataType.simpleString()}, and a view cannot carry "
+                f"{plan.name}.{column.label} is {field.dataType.simpleString()}, and a view cannot carry "
                 f"{part.simpleString()}; cast it in the view, to string for example, or leave it out"
             )
     return TypedInput(frame, tuple(field.dataType for field in fields[: len(keys)]), fields[len(keys) :])

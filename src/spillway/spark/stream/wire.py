@@ -28,7 +28,7 @@ from spillway.plan.rules import Plan
 from spillway.spark.stream.slots import assigned_slots, shared_slots, wired
 from spillway.spark.stream.tree_wire import bind_tree_plan
 from spillway.spark.stream.typed_input import TypedInput, normal_key, typed_input
-from spillway.state.frame import AggregateOperator
+from spillway.state.frame import FrameOperator
 from spillway.state.graph import Graph
 from spillway.state.join import JoinOperator
 from spillway.state.step import HASH_WIRE_COLUMN, WireInput
@@ -58,18 +58,18 @@ def _bind_tree(plan: TreePlan, sources: Mapping[str, DataFrame], groups: int) ->
 
 
 def _bind_join(plan: JoinPlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
-    typed = [typed_input(one, sources[one.source]) for one in plan.inputs]
+    typed = [typed_input(input_, sources[input_.source]) for input_ in plan.inputs]
     key_types = tuple(
         common_key_type(
             [
-                (plan.key_labels[part][number], one.keys[part].simpleString())
-                for number, one in enumerate(typed)
+                (plan.key_labels[part][number], input_.keys[part].simpleString())
+                for number, input_ in enumerate(typed)
             ]
         )
         for part in range(len(plan.inputs[0].keys))
     )
     exact = hash_is_exact(key_types)
-    keyed = [_with_keys(one, key_types, exact) for one in typed]
+    keyed = [_with_keys(input_, key_types, exact) for input_ in typed]
     slots = shared_slots([fields for _, fields in keyed])
     stream = None
     inputs = []
@@ -148,8 +148,10 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
     def type_of(ref: ColumnRef) -> pa.DataType:
         if ref.input == 0:
             return arrow.field(ref.column).type
-        one = plan.statistics[ref.column]
-        return statistic_type(one.function, None if one.argument is None else arrow.field(one.argument).type)
+        statistic = plan.statistics[ref.column]
+        return statistic_type(
+            statistic.function, None if statistic.argument is None else arrow.field(statistic.argument).type
+        )
 
     for column in plan.order:
         check_order(plan.column_label(ColumnRef(0, column)), arrow.field(column).type)
@@ -164,7 +166,7 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
             for output, value in zip(plan.outputs, outputs, strict=True)
         ]
     )
-    operator = AggregateOperator(
+    operator = FrameOperator(
         inputs=(WireInput(plan.input.name, tuple(field.name for field in fields), names),),
         outputs=outputs,
         statistics=plan.statistics,
@@ -181,17 +183,17 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
 
 
 def _with_keys(
-    one: TypedInput, key_types: tuple[str, ...], exact: bool, *, nulls: bool = False
+    input_: TypedInput, key_types: tuple[str, ...], exact: bool, *, nulls: bool = False
 ) -> tuple[DataFrame, tuple[StructField, ...]]:
     """Rows whose key is not null, or all, with the key parts in their common type and normal form."""
     names = [f"k{part}" for part in range(len(key_types))]
     keys = [normal_key(name, type_).alias(name) for name, type_ in zip(names, key_types, strict=True)]
-    frame = one.frame.select(*keys, *(field.name for field in one.columns))
+    frame = input_.frame.select(*keys, *(field.name for field in input_.columns))
     for name in () if nulls else names:
         frame = frame.where(F.col(name).isNotNull())
     frame = frame.withColumn(HASH_WIRE_COLUMN, F.xxhash64(*names))
     kept = () if exact else tuple(frame.schema[name] for name in names)
-    return frame, (*one.columns, *kept)
+    return frame, (*input_.columns, *kept)
 
 
 _BINDERS: Mapping[str, Callable[..., Wire]] = MappingProxyType(

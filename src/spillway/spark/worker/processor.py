@@ -18,10 +18,10 @@ from pyspark import TaskContext
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spillway.errors import StateError
-from spillway.state.graph import Delivery, Graph, Meeting, TreeStep, placement_of, run_step, together
+from spillway.state.graph import FileBarrier, Graph, LevelMessage, TreeStep, placement_of, run_step, together
 from spillway.state.memory import TierDirectory
 from spillway.state.orders import Orders
-from spillway.state.step import Operator, Place
+from spillway.state.step import Operator, TaskAttempt
 from spillway.state.storage import Storage
 
 COMMIT_SCHEMA = StructType([StructField("processor", IntegerType()), StructField("report", StringType())])
@@ -42,7 +42,7 @@ def by_partition(orders: Sequence[Orders], operator: Operator) -> Callable[[Batc
 
 
 def by_level(orders: Sequence[Orders], tree: Graph, levels: Sequence[int]) -> Callable[[Batches], Batches]:
-    """The same for some levels of a tree: rows or deliveries in, deliveries out, by target."""
+    """The same for some levels of a tree: rows or messages in, messages out, by target."""
     placement = placement_of(orders)
 
     def task(batches: Batches) -> Batches:
@@ -50,8 +50,8 @@ def by_level(orders: Sequence[Orders], tree: Graph, levels: Sequence[int]) -> Ca
         assert context is not None
         mine = orders[context.partitionId()]
         step = TreeStep(tree, mine, placement, len(orders), _here(mine))
-        told = Delivery() if levels[0] == 0 else together(_deliveries(batches))
-        sent = step.run(levels[0], told, batches)
+        inbox = LevelMessage() if levels[0] == 0 else together(_messages(batches))
+        sent = step.run(levels[0], inbox, batches)
         for level in levels[1:]:  # all that was sent is for here
             sent = step.run(level, sent[mine.processor], ())
         for _ in batches:
@@ -62,8 +62,8 @@ def by_level(orders: Sequence[Orders], tree: Graph, levels: Sequence[int]) -> Ca
     return task
 
 
-def all_levels(orders: Sequence[Orders], tree: Graph, meeting: str) -> Callable[[Batches], Batches]:
-    """The same for a whole tree in one stage, all of whose tasks run at the same time."""
+def all_levels(orders: Sequence[Orders], tree: Graph, name: str) -> Callable[[Batches], Batches]:
+    """The same for a whole tree in one stage, whose tasks all run at once; `name` is this run's."""
     placement = placement_of(orders)
 
     def task(batches: Batches) -> Batches:
@@ -71,22 +71,22 @@ def all_levels(orders: Sequence[Orders], tree: Graph, meeting: str) -> Callable[
         assert context is not None
         mine = orders[context.partitionId()]
         step = TreeStep(tree, mine, placement, len(orders), _here(mine))
-        met = Meeting(Storage(mine.state), meeting, mine.processor, len(orders))
-        sent = step.run(0, Delivery(), batches)
+        barrier = FileBarrier(Storage(mine.state), name, mine.processor, len(orders))
+        sent = step.run(0, LevelMessage(), batches)
         for _ in batches:
             pass
         for level in range(1, max(tree.levels) + 1):
-            inbox = met.exchange(level, {target: one.to_json() for target, one in sent.items()})
-            sent = step.run(level, together(Delivery.from_json(text) for text in inbox), ())
+            inbox = barrier.exchange(level, {target: message.to_json() for target, message in sent.items()})
+            sent = step.run(level, together(LevelMessage.from_json(text) for text in inbox), ())
         yield _commit_rows({mine.processor: sent[mine.processor].to_json()})
 
     return task
 
 
-def _deliveries(batches: Batches) -> Iterator[Delivery]:
+def _messages(batches: Batches) -> Iterator[LevelMessage]:
     for batch in batches:
         for text in batch.column("report").to_pylist():
-            yield Delivery.from_json(text)
+            yield LevelMessage.from_json(text)
 
 
 @cache
@@ -98,10 +98,10 @@ def _keep_modules() -> None:
     gc.freeze()
 
 
-def _here(orders: Orders) -> Place:
+def _here(orders: Orders) -> TaskAttempt:
     _keep_modules()
     arrive(orders.state, orders.staging, orders.tier)
-    return Place(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
+    return TaskAttempt(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 Contract: a group is never split into generations; it is suspended instead. Start with `step`.
 """
 
-from spillway.state.frame.operator import AggregateOperator
-from spillway.state.frame.step import AggregateStep
+from spillway.state.frame.operator import FrameOperator
+from spillway.state.frame.step import FrameStep
 
-__all__ = ["AggregateOperator", "AggregateStep"]
+__all__ = ["FrameOperator", "FrameStep"]

@@ -6,7 +6,7 @@ at once, however many they are.
 
 import numpy as np
 
-from spillway.state.rows import Int64Array, PendingWriter, Segment, concat, group_of, take
+from spillway.state.rows import Int64Array, PendingWriter, SortedRows, concat, group_of
 
 
 class FinalRows:
@@ -15,13 +15,13 @@ class FinalRows:
         self._most_rows = rows
         self._most_bytes = size
         self._others = others
-        self._parts: list[Segment] = []
+        self._parts: list[SortedRows] = []
         self._rows = 0
         self._bytes = 0
         self._parked = np.zeros(groups, dtype=np.bool_)
         """Groups that wait for a later round."""
 
-    def add(self, rows: Segment) -> None:
+    def add(self, rows: SortedRows) -> None:
         if self._parked.any():
             rows = self._without_parked(rows)
         if not rows.rows:
@@ -32,13 +32,13 @@ class FinalRows:
         if self._rows > self._most_rows or self._bytes > self._most_bytes:
             self._park()
 
-    def gathered(self) -> Segment | None:
+    def gathered(self) -> SortedRows | None:
         """All rows that were collected, not sorted."""
         if not self._parts:
             return None
         if len(self._parts) > 1:
             hashes = np.concatenate([part.hashes for part in self._parts])
-            self._parts = [Segment(hashes, concat([part.columns for part in self._parts]))]
+            self._parts = [SortedRows(hashes, concat([part.columns for part in self._parts]))]
         return self._parts[0]
 
     def _park(self) -> None:
@@ -57,14 +57,13 @@ class FinalRows:
         self._rows = sum(part.rows for part in self._parts)
         self._bytes = sum(part.nbytes for part in self._parts)
 
-    def _counts(self, rows: Segment) -> Int64Array:
+    def _counts(self, rows: SortedRows) -> Int64Array:
         return np.bincount(group_of(rows.hashes, self._groups), minlength=self._groups)
 
-    def _without_parked(self, rows: Segment) -> Segment:
+    def _without_parked(self, rows: SortedRows) -> SortedRows:
         """Park the rows of groups that wait; returns the others."""
         waits = self._parked[group_of(rows.hashes, self._groups)]
         if not waits.any():
             return rows
-        parked, stay = np.flatnonzero(waits), np.flatnonzero(~waits)
-        self._others.write(Segment(rows.hashes[parked], take(rows.columns, parked)))
-        return Segment(rows.hashes[stay], take(rows.columns, stay))
+        self._others.write(rows.take(np.flatnonzero(waits)))
+        return rows.take(np.flatnonzero(~waits))

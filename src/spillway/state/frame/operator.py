@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from spillway.model import Statistic, Window, kept_range_us, kept_rows
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.state.rows import NEVER, CompactionLimits, Run, superseded
-from spillway.state.step import Emission, Merges, WireInput
+from spillway.state.frame.retention import FrameRetention
+from spillway.state.orders import Orders
+from spillway.state.rows import NEVER, CompactionLimits, Expiry, Run, superseded
+from spillway.state.step import Edge, Merges, Retention, WireInput
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateOperator:
+class FrameOperator:
     kind: ClassVar[str] = "frame"
     inputs: tuple[WireInput]
     outputs: tuple[Expression, ...]
@@ -42,7 +44,7 @@ class AggregateOperator:
         return ()
 
     @property
-    def waiting_time(self) -> int | None:
+    def wait_column(self) -> int | None:
         return self.time
 
     @property
@@ -66,11 +68,26 @@ class AggregateOperator:
         return NEVER if earliest is None else earliest - range_us
 
     @property
-    def emission(self) -> Emission | None:
+    def edge(self) -> Edge | None:
         return None
 
-    def with_result_schema(self, schema: pa.Schema) -> "AggregateOperator":
+    def with_result_schema(self, schema: pa.Schema) -> "FrameOperator":
         return replace(self, result_schema=schema)
+
+    def retention(self, orders: Orders) -> Retention:
+        """Rows that wait may be older than the watermark, and reach further back."""
+        waiting = [entry.earliest for entry in orders.pending if entry.earliest is not None]
+        earliest = None if orders.watermark is None else min([orders.watermark, *waiting])
+        return FrameRetention(
+            groups=self.groups,
+            key_columns=self.key_columns,
+            time=self.time,
+            order=self.order,
+            last_rows=self.kept_rows,
+            since=self.needed_since(earliest),
+            expiry=Expiry(self.windows, earliest, orders.keep),
+            swept=orders.watermark,
+        )
 
     def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
         """Where the last rows of a key stay, newer rows replace older ones: runs full of those are swept."""

@@ -36,46 +36,46 @@ def statistics_of(
     bounds: dict[Frame, tuple[Int64Array, Int64Array]] = {}
     arguments: dict[int, pa.Array] = {}
     results = []
-    for one in statistics:
-        if one.frame not in bounds:
-            bounds[one.frame] = ordered.bounds(one.frame, at)
-        starts, ends = bounds[one.frame]
-        if one.argument is None:
+    for statistic in statistics:
+        if statistic.frame not in bounds:
+            bounds[statistic.frame] = ordered.bounds(statistic.frame, at)
+        starts, ends = bounds[statistic.frame]
+        if statistic.argument is None:
             results.append(pa.array(ends - starts))
             continue
-        if one.argument not in arguments:
-            arguments[one.argument] = columns.column(one.argument).take(pa.array(ordered.rows))
-        results.append(_statistic(one, arguments[one.argument], starts, ends))
+        if statistic.argument not in arguments:
+            arguments[statistic.argument] = columns.column(statistic.argument).take(pa.array(ordered.rows))
+        results.append(_statistic(statistic, arguments[statistic.argument], starts, ends))
     return results
 
 
-def _statistic(one: Statistic, values: pa.Array, starts: Int64Array, ends: Int64Array) -> pa.Array:
+def _statistic(statistic: Statistic, values: pa.Array, starts: Int64Array, ends: Int64Array) -> pa.Array:
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     before = np.concatenate(([0], np.cumsum(valid)))
     counts = before[ends] - before[starts]
-    if one.function == "count":
+    if statistic.function == "count":
         return pa.array(counts)
-    kind = statistic_type(one.function, values.type)
-    if one.function in ("min", "max"):
-        return _extreme(one.function, values, valid, starts, ends, counts == 0)
-    if one.function == "stddev":
+    kind = statistic_type(statistic.function, values.type)
+    if statistic.function in ("min", "max"):
+        return _extreme(statistic.function, values, valid, starts, ends, counts == 0)
+    if statistic.function == "stddev":
         return _deviation(values, valid, starts, ends)
     if pa.types.is_floating(values.type):
         (sums,) = fold((_numbers(values, valid),), _add, starts, ends)
     else:
         low, high = _exact_sums(values, valid, starts, ends)
-        if one.function == "sum":
+        if statistic.function == "sum":
             return _whole(low, high, counts == 0, kind)
         sums = np.where(_fits(low, high), low.astype(np.float64), high * 2.0**64 + low.view(np.uint64))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = sums / counts if one.function == "avg" else sums
+        found = sums / counts if statistic.function == "avg" else sums
     return pa.array(found, mask=counts == 0)
 
 
 def fold(values: Values, combine: Combine, starts: Int64Array, ends: Int64Array) -> Values:
     """All values from `starts` to `ends` combined, per frame; no frame is empty."""
     lengths, places = ends - starts, starts.copy()
-    found: Values = tuple(np.zeros(len(starts), dtype=one.dtype) for one in values)
+    found: Values = tuple(np.zeros(len(starts), dtype=array.dtype) for array in values)
     begun = np.zeros(len(starts), dtype=np.bool_)
     blocks, size = values, 1
     for bit in range(int(lengths.max(initial=0)).bit_length()):
@@ -83,8 +83,8 @@ def fold(values: Values, combine: Combine, starts: Int64Array, ends: Int64Array)
             blocks = combine(tuple(b[:-size] for b in blocks), tuple(b[size:] for b in blocks))
             size *= 2
         rows = np.flatnonzero(lengths >> bit & 1)
-        block = tuple(one[places[rows]] for one in blocks)
-        both = combine(tuple(one[rows] for one in found), block)
+        block = tuple(array[places[rows]] for array in blocks)
+        both = combine(tuple(array[rows] for array in found), block)
         known = begun[rows]
         for whole, sum_, alone in zip(found, both, block, strict=True):
             whole[rows] = np.where(known, sum_, alone)

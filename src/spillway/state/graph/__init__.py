@@ -5,23 +5,28 @@ then `step`; `kinds` is where operators are looked up by kind.
 """
 
 from spillway.state.graph.binding import bind_tree, symbol_name
-from spillway.state.graph.delivery import Delivery, TornEpochError, agreed, remove_parcels, together
+from spillway.state.graph.file_barrier import FileBarrier
 from spillway.state.graph.graph import Graph
-from spillway.state.graph.kinds import run_step
-from spillway.state.graph.meeting import Meeting
-from spillway.state.graph.step import TreeStep, fused_levels, placement_of
+from spillway.state.graph.level_message import (
+    LevelMessage,
+    TornEpochError,
+    consistent_reports,
+    remove_exchange,
+    together,
+)
+from spillway.state.graph.step import TreeStep, fused_levels, placement_of, run_step
 
 __all__ = [
-    "Delivery",
+    "FileBarrier",
     "Graph",
-    "Meeting",
+    "LevelMessage",
     "TornEpochError",
     "TreeStep",
-    "agreed",
     "bind_tree",
+    "consistent_reports",
     "fused_levels",
     "placement_of",
-    "remove_parcels",
+    "remove_exchange",
     "run_step",
     "symbol_name",
     "together",

@@ -22,7 +22,7 @@ from spillway.plan.operators import (
 )
 from spillway.state.graph.graph import Graph
 from spillway.state.join import JoinOperator
-from spillway.state.step import Emission, WireInput
+from spillway.state.step import Edge, WireInput
 
 LeafType = Callable[[LeafColumn | KeyValue], pa.DataType]
 
@@ -76,44 +76,44 @@ def _join(
     leaf_slots: Sequence[tuple[str, ...]],
     groups: int,
 ) -> JoinOperator:
-    one = layouts[number]
+    own = layouts[number]
 
     def type_of(ref: ColumnRef) -> pa.DataType:
-        return _symbol_type(one.inputs[ref.input].columns[ref.column], leaf_type)
+        return _symbol_type(own.inputs[ref.input].columns[ref.column], leaf_type)
 
     parent = plan.parent(number)
-    emission = None
+    edge = None
     if parent is None:
         names = [output.name for output in plan.outputs]
         schema = pa.schema(
-            [(name, _type(value, type_of)) for name, value in zip(names, one.outputs, strict=True)]
+            [(name, _type(value, type_of)) for name, value in zip(names, own.outputs, strict=True)]
         )
     else:
         position = plan.joins[parent].children.index(Below(number))
-        above = layouts[parent].inputs[position]
-        emission = Emission(parent, position, len(above.hashes), keeps_group=bool(plan.partition))
-        passed = (*above.hashes, *above.columns[:-1])
+        downstream = layouts[parent].inputs[position]
+        edge = Edge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
+        passed = (*downstream.hashes, *downstream.columns[:-1])
         schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
-    if one.residual is not None and not pa.types.is_boolean(_type(one.residual, type_of)):
+    if own.residual is not None and not pa.types.is_boolean(_type(own.residual, type_of)):
         raise ViewError("the join condition is not a boolean expression; compare its parts")
     return JoinOperator(
-        inputs=tuple(_input(plan, of_child, leaf_slots) for of_child in one.inputs),
-        outputs=one.outputs,
-        residual=one.residual,
-        key_columns=tuple(of_child.key_columns for of_child in one.inputs),
+        inputs=tuple(_input(plan, of_child, leaf_slots) for of_child in own.inputs),
+        outputs=own.outputs,
+        residual=own.residual,
+        key_columns=tuple(of_child.key_columns for of_child in own.inputs),
         groups=groups,
         result_schema=schema,
-        windows=one.windows,
-        lineage=one.lineage,
-        emission=emission,
+        windows=own.windows,
+        lineage=own.lineage,
+        edge=edge,
     )
 
 
-def _input(plan: TreePlan, one: InputLayout, leaf_slots: Sequence[tuple[str, ...]]) -> WireInput:
-    names = tuple(symbol_name(symbol) for symbol in one.columns)
-    if isinstance(one.child, Leaf):
-        return WireInput(plan.inputs[one.child.number].name, names, leaf_slots[one.child.number])
-    return WireInput(f"join {one.child.number + 1}", names, names)
+def _input(plan: TreePlan, input_: InputLayout, leaf_slots: Sequence[tuple[str, ...]]) -> WireInput:
+    names = tuple(symbol_name(symbol) for symbol in input_.columns)
+    if isinstance(input_.child, Leaf):
+        return WireInput(plan.inputs[input_.child.number].name, names, leaf_slots[input_.child.number])
+    return WireInput(f"join {input_.child.number + 1}", names, names)
 
 
 def _type(value: Expression, type_of: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:

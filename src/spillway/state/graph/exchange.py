@@ -35,7 +35,7 @@ class Outlet:
         return ExchangeWriter(operator, self, stem)
 
 
-class ParcelWriter:
+class ExchangeFile:
     """One file of rows for one join on one processor, opened with its first rows."""
 
     def __init__(self, storage: Storage, name: str) -> None:
@@ -59,7 +59,7 @@ class ParcelWriter:
             self._file.close()
 
 
-def read_parcels(storage: Storage, names: Iterable[str]) -> Iterator[pa.RecordBatch]:
+def read_exchange(storage: Storage, names: Iterable[str]) -> Iterator[pa.RecordBatch]:
     """The rows of some files, one batch after the other."""
     for name in names:
         reader = pa.ipc.open_file(storage.open_input(name))
@@ -71,14 +71,14 @@ class ExchangeWriter:
     """Takes the results of a join, as a `ResultWriter` does, and makes them input of its parent."""
 
     def __init__(self, operator: Operator, outlet: Outlet, stem: str) -> None:
-        assert operator.emission is not None
+        assert operator.edge is not None
         self._operator = operator
-        self._emission = operator.emission
+        self._edge = operator.edge
         self._outlet = outlet
         self._stem = stem
         self._targets = np.array(outlet.placement, dtype=np.int64)
-        self._names = list(outlet.parent.inputs[self._emission.input].slots)
-        self._writers: dict[int, ParcelWriter] = {}
+        self._names = list(outlet.parent.inputs[self._edge.input].slots)
+        self._writers: dict[int, ExchangeFile] = {}
         self.rows = 0
         self.group_results: Int64Array = np.zeros(operator.groups, dtype=np.int64)
         self.lineage_results: dict[int, Int64Array] = {}
@@ -88,16 +88,16 @@ class ExchangeWriter:
         self.rows += len(hashes)
         self.group_results += np.bincount(own, minlength=self._operator.groups)
         arrays = output_arrays(len(hashes), outputs, self._operator.result_schema, columns)
-        parts = self._emission.hashes
-        above = folded([part.to_numpy() for part in arrays[:parts]])
-        if self._emission.keeps_group:
-            above = hash_in_group(hashes, above)
-        tags = pa.array(np.full(len(hashes), self._emission.input, dtype=np.int8))
+        parts = self._edge.hashes
+        downstream = folded([part.to_numpy() for part in arrays[:parts]])
+        if self._edge.keeps_group:
+            downstream = hash_in_group(hashes, downstream)
+        tags = pa.array(np.full(len(hashes), self._edge.input, dtype=np.int8))
         batch = pa.RecordBatch.from_arrays(
-            [tags, pa.array(above), *arrays[parts:], pa.array(own.astype(np.uint16))],
+            [tags, pa.array(downstream), *arrays[parts:], pa.array(own.astype(np.uint16))],
             names=[TAG_COLUMN, HASH_WIRE_COLUMN, *self._names],
         )
-        targets = self._targets[group_of(above, self._outlet.parent.groups)]
+        targets = self._targets[group_of(downstream, self._outlet.parent.groups)]
         first = int(targets[0])
         if bool((targets == first).all()):
             self._writer(first).write(batch)
@@ -113,8 +113,8 @@ class ExchangeWriter:
             self._outlet.sent[target] = writer.name
         return ()
 
-    def _writer(self, target: int) -> ParcelWriter:
+    def _writer(self, target: int) -> ExchangeFile:
         if target not in self._writers:
             name = f"{DIRECTORY}/{self._stem}-{target:04d}.arrow"
-            self._writers[target] = ParcelWriter(self._outlet.storage, name)
+            self._writers[target] = ExchangeFile(self._outlet.storage, name)
         return self._writers[target]

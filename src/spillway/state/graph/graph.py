@@ -51,7 +51,7 @@ class Graph:
 
     @cached_property
     def inputs(self) -> tuple[WireInput, ...]:
-        return tuple(one for join in self.operators for one in join.inputs)
+        return tuple(wire for join in self.operators for wire in join.inputs)
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -68,11 +68,11 @@ class Graph:
     @property
     def waits(self) -> bool:
         """Whether rows wait for the watermark."""
-        return any(one.waiting_time is not None for one in self.operators)
+        return any(operator.wait_column is not None for operator in self.operators)
 
     @property
     def splittable(self) -> bool:
-        return all(one.splittable for one in self.operators)
+        return all(operator.splittable for operator in self.operators)
 
     @cached_property
     def group_sets(self) -> tuple[GroupSet, ...]:
@@ -89,7 +89,7 @@ class Graph:
         found: Merges = ()
         for number, operator in enumerate(self.operators):
             first = self.first_input(number)
-            mine = [one for one in runs if first <= one.input < first + len(operator.inputs)]
+            mine = [run for run in runs if first <= run.input < first + len(operator.inputs)]
             found += operator.extra_merges(mine, limits, merges)
         return found
 
@@ -112,8 +112,8 @@ class Graph:
         """Per join, how many joins are below it, one under the other."""
         levels = [0 for _ in self.operators]
         for number, join in enumerate(self.operators):
-            if join.emission is not None:
-                parent = join.emission.operator
+            if join.edge is not None:
+                parent = join.edge.operator
                 levels[parent] = max(levels[parent], levels[number] + 1)
         return tuple(levels)
 
@@ -122,17 +122,17 @@ class Graph:
         """Per join, how many joins are between it and the view's results; the root has none."""
         heights = [0 for _ in self.operators]
         for number in reversed(range(len(self.operators))):
-            emission = self.operators[number].emission
-            if emission is not None:
-                heights[number] = heights[emission.operator] + 1
+            edge = self.operators[number].edge
+            if edge is not None:
+                heights[number] = heights[edge.operator] + 1
         return tuple(heights)
 
     def groups_of(self, join: int) -> GroupSet:
         return all_groups(self.operator_groups) << join * self.operator_groups
 
     def ancestors(self, join: int) -> tuple[int, ...]:
-        emission = self.operators[join].emission
-        return () if emission is None else (emission.operator, *self.ancestors(emission.operator))
+        edge = self.operators[join].edge
+        return () if edge is None else (edge.operator, *self.ancestors(edge.operator))
 
     def operators_of(self, groups: GroupSet) -> tuple[int, ...]:
         """The joins that have some of these groups."""
@@ -143,34 +143,36 @@ class Graph:
         return union(self.groups_of(up) for join in self.operators_of(groups) for up in self.ancestors(join))
 
     def first_input(self, join: int) -> int:
-        return sum(len(one.inputs) for one in self.operators[:join])
+        return sum(len(operator.inputs) for operator in self.operators[:join])
 
     def local_orders(self, orders: Orders, join: int) -> Orders:
         """A processor's orders as one join's step understands them."""
         first, inputs = self.first_input(join), len(self.operators[join].inputs)
 
-        def run(one: Run) -> Run:
-            live, spilled = self._local(one.live, join), self._local(one.spilled, join)
-            return replace(one, input=one.input - first, live=live, spilled=spilled)
+        def run(whole: Run) -> Run:
+            live, spilled = self._local(whole.live, join), self._local(whole.spilled, join)
+            return replace(whole, input=whole.input - first, live=live, spilled=spilled)
 
         def queue(entries: Sequence[Pending]) -> tuple[Pending, ...]:
             return tuple(
-                replace(one, input=one.input - first, groups=self._local(one.groups, join))
-                for one in entries
-                if first <= one.input < first + inputs
+                replace(entry, input=entry.input - first, groups=self._local(entry.groups, join))
+                for entry in entries
+                if first <= entry.input < first + inputs
             )
 
-        def batch(one: CleanupBatch) -> CleanupBatch:
+        def batch(ordered: CleanupBatch) -> CleanupBatch:
             slices = tuple(
                 (run(whole), tuple((number, self._local(mask, join)) for number, mask in by_generation))
-                for whole, by_generation in one.slices
+                for whole, by_generation in ordered.slices
             )
-            groups = self._local(one.cursor.groups, join)
-            return CleanupBatch(replace(one.cursor, groups=groups), slices, one.generations)
+            groups = self._local(ordered.cursor.groups, join)
+            return CleanupBatch(replace(ordered.cursor, groups=groups), slices, ordered.generations)
 
-        runs = tuple(run(one) for one in orders.runs if first <= one.input < first + inputs)
-        names = {one.name for one in runs}
-        cleanup = tuple(batch(one) for one in orders.cleanup if one.cursor.groups & self.groups_of(join))
+        runs = tuple(run(own) for own in orders.runs if first <= own.input < first + inputs)
+        names = {own.name for own in runs}
+        cleanup = tuple(
+            batch(ordered) for ordered in orders.cleanup if ordered.cursor.groups & self.groups_of(join)
+        )
         grows = orders.clean and join in self._growing(orders.cleaned)
         limits = orders.limits
         return replace(
@@ -189,8 +191,8 @@ class Graph:
             expired=() if grows else tuple(name for name in orders.expired if name in names),
             keep=all_groups(self.operator_groups) if grows else self._local(orders.keep, join),
             suspended=self._local(orders.suspended, join),
-            held=queue(orders.held),
-            incoming=tuple(run(one) for one in orders.incoming if first <= one.input < first + inputs),
+            suspended_pending=queue(orders.suspended_pending),
+            incoming=tuple(run(own) for own in orders.incoming if first <= own.input < first + inputs),
             shared_tier=True,
         )
 
@@ -222,14 +224,14 @@ class Graph:
             processor=root.processor,
             host=root.host,
             executor=root.executor,
-            added=tuple(self._global_run(run, join) for join, one in numbered for run in one.added),
+            added=tuple(self._global_run(run, join) for join, report in numbered for run in report.added),
             replaced=tuple(
                 (name, groups << join * self.operator_groups)
-                for join, one in numbered
-                for name, groups in one.replaced
+                for join, report in numbered
+                for name, groups in report.replaced
             ),
             pending=tuple(
-                self._global_pending(entry, join) for join, one in numbered for entry in one.pending
+                self._global_pending(entry, join) for join, report in numbered for entry in report.pending
             ),
             files=root.files,
             input_rows=sum(report.input_rows for report in reports),
@@ -245,7 +247,7 @@ class Graph:
             freed_bytes=sum(report.freed_bytes for report in reports),
             peak_bytes=max(report.peak_bytes for report in reports),
             cursors=tuple(
-                self._global_cursor(cursor, join) for join, one in numbered for cursor in one.cursors
+                self._global_cursor(cursor, join) for join, report in numbered for cursor in report.cursors
             ),
             cleaned=masks("cleaned"),
             restored=masks("restored"),

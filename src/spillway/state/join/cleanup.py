@@ -28,7 +28,7 @@ from spillway.model import members
 from spillway.state.join.production import Production
 from spillway.state.log import Cursor
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import Int64Array, Run, Segment, flags, group_starts, map_run, merge, take
+from spillway.state.rows import Int64Array, Run, SortedRows, flags, group_starts, map_run, merge
 from spillway.state.storage import Storage
 
 BASE, DELTA, BOTH = "base", "delta", "both"
@@ -36,11 +36,11 @@ BASE, DELTA, BOTH = "base", "delta", "both"
 
 MERGED_ROUNDS = 1.8
 """Rows of up to so many times the bytes of a round are merged; a round is a sixth of working memory."""
-Generations = list[list[list[Segment]]]
+Generations = list[list[list[SortedRows]]]
 """Per input and generation, its rows."""
 
 
-class Term(NamedTuple):
+class CleanupTerm(NamedTuple):
     """A disjoint part of the missing combinations: its driving input, and what the others come from."""
 
     driver: int
@@ -48,13 +48,15 @@ class Term(NamedTuple):
     """Per input; the driving one is always DELTA."""
 
 
-def terms(inputs: int) -> tuple[Term, ...]:
+def terms(inputs: int) -> tuple[CleanupTerm, ...]:
     """The terms of one merge of base and delta; together all combinations with rows of both, once."""
     last = inputs - 1
-    found = [Term(driver, (BOTH,) * driver + (DELTA,) + (BASE,) * (last - driver)) for driver in range(last)]
+    found = [
+        CleanupTerm(driver, (BOTH,) * driver + (DELTA,) + (BASE,) * (last - driver)) for driver in range(last)
+    ]
     for first in range(last):
         between = (BOTH,) * (last - first - 1)
-        found.append(Term(last, (DELTA,) * first + (BASE,) + between + (DELTA,)))
+        found.append(CleanupTerm(last, (DELTA,) * first + (BASE,) + between + (DELTA,)))
     return tuple(found)
 
 
@@ -66,7 +68,7 @@ class CleanupStep:
     production: Production
     rows_left: int = field(init=False)
     driven_rows: int = 0
-    _mapped: dict[str, Segment] = field(default_factory=dict)
+    _mapped: dict[str, SortedRows] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows_left = self.production.limits.rows
@@ -107,7 +109,9 @@ class CleanupStep:
             cursor = cursor.at(part + 1)
         return None
 
-    def _term(self, term: Term, mapped: Generations, merged: Generations, cursor: Cursor) -> Cursor | None:
+    def _term(
+        self, term: CleanupTerm, mapped: Generations, merged: Generations, cursor: Cursor
+    ) -> Cursor | None:
         """Produce one term from the cursor on; returns where it stopped, None at its end.
 
         What drives it is always taken as it is mapped, so that its order does not depend on the memory.
@@ -119,7 +123,7 @@ class CleanupStep:
             BOTH: slice(0, generation + 1),
         }
         others = [
-            [one for of_generation in of_input[ranges[kind]] for one in of_generation]
+            [segment for of_generation in of_input[ranges[kind]] for segment in of_generation]
             for of_input, kind in zip(merged, term.others, strict=True)
         ]
         if not all(others):
@@ -133,7 +137,7 @@ class CleanupStep:
                     return replace(cursor, row=row, emitted=emitted)
                 start = row - first
                 part = driver.slice(start, min(driver.rows, start + self.rows_left))
-                done, emitted = self.production.rows(term.driver, part, others, emitted)
+                done, emitted = self.production.produce(term.driver, part, others, emitted)
                 row += done
                 self.rows_left -= done
                 self.driven_rows += done
@@ -145,14 +149,17 @@ class CleanupStep:
         Merging is stable, so the number of a match among the matches of its key stays what it is.
         """
         groups = self.production.operator.groups
-        slices = [one for of_input in mapped for of_generation in of_input for one in of_generation]
+        slices = [segment for of_input in mapped for of_generation in of_input for segment in of_generation]
         most = self.production.limits.round_bytes * MERGED_ROUNDS
-        if sum(one.live_bytes(groups) for one in slices) > most:
+        if sum(segment.live_bytes(groups) for segment in slices) > most:
             return mapped
         sample = self.production.sample
-        merged = [[[merge(one, groups, sample)] if one else [] for one in of_input] for of_input in mapped]
+        merged = [
+            [[merge(segments, groups, sample)] if segments else [] for segments in of_input]
+            for of_input in mapped
+        ]
         sample()
-        return [[[one for one in of if one.rows] for of in of_input] for of_input in merged]
+        return [[[segment for segment in of if segment.rows] for of in of_input] for of_input in merged]
 
     def _segments(self, batch: CleanupBatch, part: int) -> Generations:
         """Per input and generation, the rows of one part of the groups, as mapped from the runs."""
@@ -164,22 +171,24 @@ class CleanupStep:
                 (group,) = members(batch.cursor.groups)
                 whole = _between(whole, *part_bounds(group, groups, part, batch.cursor.parts))
             for generation, mask in by_generation:
-                found[run.input][generation].append(Segment(whole.hashes, whole.columns, flags(mask, groups)))
+                found[run.input][generation].append(
+                    SortedRows(whole.hashes, whole.columns, flags(mask, groups))
+                )
         return found
 
-    def _map(self, run: Run) -> Segment:
+    def _map(self, run: Run) -> SortedRows:
         if run.name not in self._mapped:
             self._mapped[run.name] = map_run(self.storage, run)
         return self._mapped[run.name]
 
 
 def _driving(
-    segments: Sequence[Segment],
+    segments: Sequence[SortedRows],
     groups: int,
     after: int,
     piece_bytes: int,
     sample: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[int, Segment]]:
+) -> Iterator[tuple[int, SortedRows]]:
     """The live rows of the segments in pieces of bounded size, each in hash order, with their numbers.
 
     Pieces that end before row `after` are left out. What is in a piece depends on the segments and on the
@@ -189,16 +198,16 @@ def _driving(
     for piece in _pieces(segments, groups, piece_bytes):
         rows = sum(len(positions) for _, positions in piece)
         if number + rows > after:
-            copies = [Segment(one.hashes[at], take(one.columns, at)) for one, at in piece]
+            copies = [segment.take(positions) for segment, positions in piece]
             yield number, merge(copies, groups, sample)
         number += rows
 
 
 def _pieces(
-    segments: Sequence[Segment], groups: int, piece_bytes: int
-) -> Iterator[list[tuple[Segment, Int64Array]]]:
+    segments: Sequence[SortedRows], groups: int, piece_bytes: int
+) -> Iterator[list[tuple[SortedRows, Int64Array]]]:
     """Positions of live rows, cut and put together to about the size of a piece."""
-    piece: list[tuple[Segment, Int64Array]] = []
+    piece: list[tuple[SortedRows, Int64Array]] = []
     size = 0
     for segment in segments:
         live = segment.live_rows(groups)
@@ -226,7 +235,7 @@ def part_bounds(group: int, groups: int, part: int, parts: int) -> tuple[int, in
     return first, last if last < 1 << 63 else None
 
 
-def _between(segment: Segment, low: int, high: int | None) -> Segment:
+def _between(segment: SortedRows, low: int, high: int | None) -> SortedRows:
     start = int(np.searchsorted(segment.hashes, low))
     stop = segment.rows if high is None else int(np.searchsorted(segment.hashes, high))
-    return Segment(segment.hashes[start:stop], segment.columns.slice(start, stop - start))
+    return SortedRows(segment.hashes[start:stop], segment.columns.slice(start, stop - start))

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.state.rows import CompactionLimits, Run
-from spillway.state.step import Emission, Merges, WireInput
+from spillway.state.orders import Orders
+from spillway.state.rows import CompactionLimits, Expiry, Run
+from spillway.state.step import Edge, Merges, Retention, WindowRetention, WireInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +30,22 @@ class JoinOperator:
     """One per input, or none at all."""
     lineage: tuple[tuple[int, ColumnRef], ...] = ()
     """Joins below in the tree, and the column with the group that a row came through."""
-    emission: Emission | None = None
+    edge: Edge | None = None
     """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> "JoinOperator":
         return replace(self, result_schema=schema)
+
+    def retention(self, orders: Orders) -> Retention:
+        """A row stays while rows that are in its window can come."""
+        return WindowRetention(Expiry(self.windows, orders.watermark, orders.keep), self.groups)
 
     def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:  # noqa: ARG002
         """None: a row of a join is never replaced by a newer one."""
         return ()
 
     @property
-    def waiting_time(self) -> int | None:
+    def wait_column(self) -> int | None:
         return None
 
     @property

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spillway.state.rows import Int64Array, Segment, concat, group_of, take
+from spillway.plan.expression import ColumnRef
+from spillway.state.rows import Int64Array, SortedRows, concat, group_of, take
 
 MAX_RESULTS_OF_ROW = 1 << 62
 """More combinations than this for one row are counted as this many; nobody will see the last one."""
@@ -113,7 +114,7 @@ class Located:
 class Combinations:
     """All results of a block of driving rows, counted but not expanded."""
 
-    driver: Segment
+    driver: SortedRows
     input: int
     rows: Int64Array
     """The driving rows that have results, ascending."""
@@ -133,7 +134,7 @@ class Combinations:
     @property
     def is_copied(self) -> bool:
         """Whether the matches of all inputs were few enough to be copied side by side."""
-        return not any(isinstance(one, Located) for one in self.matched)
+        return not any(isinstance(matches, Located) for matches in self.matched)
 
     def value_bytes(self, input_: int, column: int) -> float:
         """The mean size of a value of the results, as far as it can be told before they are expanded."""
@@ -165,6 +166,9 @@ class Chunk:
             return matched.column(column, self.indices[input_])
         return self.combinations.driver.columns.column(column).take(pa.array(self.indices[input_]))
 
+    def values(self, ref: ColumnRef) -> pa.Array:
+        return self.column(ref.input, ref.column)
+
     def filter(self, keep: pa.Array) -> "Chunk":
         chosen = np.flatnonzero(keep.fill_null(False).to_numpy(zero_copy_only=False))
         return Chunk(self.combinations, tuple(index[chosen] for index in self.indices))
@@ -174,9 +178,9 @@ class Chunk:
 
 
 def probe(
-    driver: Segment,
+    driver: SortedRows,
     input_: int,
-    segments: Sequence[Sequence[Segment]],
+    segments: Sequence[Sequence[SortedRows]],
     groups: int,
     key_columns: Sequence[Sequence[int]],
     gathering: Gathering = NO_LIMIT,
@@ -205,9 +209,9 @@ def probe(
 
 
 def _combine(
-    driver: Segment,
+    driver: SortedRows,
     input_: int,
-    segments: Sequence[Sequence[Segment]],
+    segments: Sequence[Sequence[SortedRows]],
     first: Int64Array,
     kept: Int64Array,
     ranges: dict[int, tuple[Int64Array, Int64Array]],
@@ -224,9 +228,9 @@ def _combine(
         for other in range(len(segments))
     )
     product = np.ones(len(kept))
-    for one in matched:
-        if one is not None:
-            product *= one.counts
+    for matches in matched:
+        if matches is not None:
+            product *= matches.counts
     results = np.minimum(product, MAX_RESULTS_OF_ROW).astype(np.int64)
     repeats = np.diff(np.append(first, driver.rows))[kept]
     rows = _expand(first[kept], repeats)
@@ -279,7 +283,7 @@ def _first_of_each(hashes: Int64Array) -> Int64Array:
 
 
 def _ranges(
-    segments: Sequence[Segment], needles: Int64Array, needle_groups: Int64Array
+    segments: Sequence[SortedRows], needles: Int64Array, needle_groups: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Per segment and needle, where its matching rows begin and how many there are."""
     lows = np.zeros((len(segments), len(needles)), dtype=np.int64)
@@ -298,7 +302,7 @@ def _ranges(
 
 
 def _match(
-    segments: Sequence[Segment], lows: Int64Array, counts: Int64Array, *, copied: bool
+    segments: Sequence[SortedRows], lows: Int64Array, counts: Int64Array, *, copied: bool
 ) -> Matched | Located:
     if copied:
         return _gather(segments, lows, counts)
@@ -312,7 +316,7 @@ def _match(
     )
 
 
-def _gather(segments: Sequence[Segment], lows: Int64Array, counts: Int64Array) -> Matched:
+def _gather(segments: Sequence[SortedRows], lows: Int64Array, counts: Int64Array) -> Matched:
     """Copy the matching rows of all segments into one batch."""
     per_needle = counts.sum(axis=0)
     starts = np.cumsum(per_needle) - per_needle
@@ -345,7 +349,7 @@ def _expand(starts: Int64Array, counts: Int64Array) -> Int64Array:
 class _Keys:
     """The key of each needle: that of its first driving row."""
 
-    driver: Segment
+    driver: SortedRows
     representatives: Int64Array
     columns: Sequence[Sequence[int]]
     input: int
@@ -354,18 +358,18 @@ class _Keys:
         self, rows: Int64Array, needles: Int64Array, matched: Sequence[Matched | Located | None]
     ) -> bool:
         """Whether any of these rows has, or may have, another key than its needle, though the same hash."""
-        if any(isinstance(one, Located) for one in matched):
+        if any(isinstance(matches, Located) for matches in matched):
             return True
         for number, column in enumerate(self.columns[self.input]):
             keys = self.driver.columns.column(column)
             heads = keys.take(pa.array(self.representatives))
             if not _equal(keys.take(pa.array(rows)), heads.take(pa.array(needles))).all():
                 return True
-            for other, one in enumerate(matched):
-                if not isinstance(one, Matched):
+            for other, matches in enumerate(matched):
+                if not isinstance(matches, Matched):
                     continue
-                theirs = one.columns.column(self.columns[other][number])
-                if not _equal(theirs, heads.take(pa.array(one.needles))).all():
+                theirs = matches.columns.column(self.columns[other][number])
+                if not _equal(theirs, heads.take(pa.array(matches.needles))).all():
                     return True
         return False
 

@@ -10,27 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spillway.plan.expression import ColumnRef, Columns, evaluate, references
+from spillway.plan.expression import ColumnRef, evaluate, references
 from spillway.state.join.operator import JoinOperator
-from spillway.state.join.probe import Chunk, Combinations, Gathering, chunk, probe, verify
+from spillway.state.join.probe import Combinations, Gathering, chunk, probe, verify
 from spillway.state.orders import NO_BOUND, Limits
-from spillway.state.rows import Segment
+from spillway.state.rows import SortedRows
 from spillway.state.step import Writer
-
-
-def write_chunk(writer: Writer, operator: JoinOperator, chunk: Chunk) -> None:
-    """Write the results of a join that are really ones: keys equal, residual predicate true."""
-    if chunk.combinations.collisions:
-        chunk = verify(chunk, operator.key_columns)
-    if operator.residual is not None and chunk.rows:
-        chunk = chunk.filter(evaluate(operator.residual, _columns(chunk), chunk.rows))
-    if chunk.rows:
-        writer.write_rows(chunk.hashes(), operator.outputs, _columns(chunk))
-
-
-def _columns(chunk: Chunk) -> Columns:
-    return lambda ref: chunk.column(ref.input, ref.column)
-
 
 LEAST_ROWS = 16
 """Blocks and chunks are not cut below this many rows: their fixed costs would be all that there is."""
@@ -58,10 +43,10 @@ class Production:
         self._block_rows = self.limits.block_rows
         residual = self.operator.residual
         expressions = self.operator.outputs if residual is None else (*self.operator.outputs, residual)
-        self._used = tuple({ref for one in expressions for ref in references(one)})
+        self._used = tuple({ref for expression in expressions for ref in references(expression)})
 
-    def rows(
-        self, driver: int, rows: Segment, others: Sequence[Sequence[Segment]], emitted: int
+    def produce(
+        self, driver: int, rows: SortedRows, others: Sequence[Sequence[SortedRows]], emitted: int
     ) -> tuple[int, int]:
         """Write what the rows of one input give with the rows of the others.
 
@@ -89,19 +74,29 @@ class Production:
         stop = min(found.total, emitted + self.results_left)
         step = self._chunk_rows(found) if stop > emitted else 1
         for low in range(emitted, stop, step):
-            write_chunk(self.writer, self.operator, chunk(found, low, min(stop, low + step)))
+            self._write_chunk(found, low, min(stop, low + step))
             self.sample()
         self.results_left -= max(0, stop - emitted)
         return found.position(stop)
 
-    def _gathering(self, others: Sequence[Sequence[Segment]]) -> Gathering:
+    def _write_chunk(self, found: Combinations, low: int, high: int) -> None:
+        """Write those of the combinations that are results: keys equal, residual predicate true."""
+        operator, results = self.operator, chunk(found, low, high)
+        if found.collisions:
+            results = verify(results, operator.key_columns)
+        if operator.residual is not None and results.rows:
+            results = results.filter(evaluate(operator.residual, results.values, results.rows))
+        if results.rows:
+            self.writer.write_rows(results.hashes(), operator.outputs, results.values)
+
+    def _gathering(self, others: Sequence[Sequence[SortedRows]]) -> Gathering:
         limits = self.limits
         if limits.gather_bytes >= NO_BOUND:
             return Gathering(limits.gather_rows)
-        row_bytes = tuple(np.array([one.row_bytes for one in of_input]) for of_input in others)
+        row_bytes = tuple(np.array([segment.row_bytes for segment in of_input]) for of_input in others)
         return Gathering(limits.gather_rows, limits.gather_bytes // max(1, len(others) - 1), row_bytes)
 
-    def _most_rows(self, others: Sequence[Sequence[Segment]]) -> int:
+    def _most_rows(self, others: Sequence[Sequence[SortedRows]]) -> int:
         segments = sum(len(of_input) for of_input in others)
         row_bytes = NEEDLE_BYTES + NEEDLE_SEGMENT_BYTES * segments
         free = self.limits.gather_bytes + self.limits.chunk_bytes  # neither is there yet

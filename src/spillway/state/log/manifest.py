@@ -108,7 +108,7 @@ class Manifest:
         return groups
 
     @property
-    def unfinished_groups(self) -> GroupSet:
+    def mid_row_groups(self) -> GroupSet:
         """Groups inside a row of which a probe has stopped: their generation must not end before."""
         groups = 0
         for queue in self.pending.values():
@@ -120,7 +120,7 @@ class Manifest:
     def split_groups(self) -> GroupSet:
         """Groups with several generations, between which results are missing and can be produced now."""
         split = (group for group, state in self.groups.items() if len(state.ended) + (state.rows > 0) > 1)
-        return group_set(split) & ~self.unfinished_groups
+        return group_set(split) & ~self.mid_row_groups
 
     @property
     def waiting_groups(self) -> GroupSet:

@@ -80,13 +80,13 @@ class HostProbe:
     def judge(self, answers: Sequence[HostAnswer]) -> None:
         """On the driver: `CheckpointError` that names the hosts that cannot serve the query."""
         here = socket.gethostname()
-        faults = [f"host {one.host} {fault}" for one in answers for fault in one.faults]
+        faults = [f"host {answer.host} {fault}" for answer in answers for fault in answer.faults]
         faults += [
-            f"the driver on {here} does not see what host {one.host} wrote to the {use} {path}"
-            for one in answers
-            if not one.faults
+            f"the driver on {here} does not see what host {answer.host} wrote to the {use} {path}"
+            for answer in answers
+            if not answer.faults
             for use, path in self.paths
-            if not self._sees(path, f"{one.host}-{one.executor}")
+            if not self._sees(path, f"{answer.host}-{answer.executor}")
         ]
         if faults:
             raise CheckpointError(
@@ -107,12 +107,12 @@ class HostProbe:
 
     def _without_room(self, answers: Sequence[HostAnswer]) -> list[str]:
         together = defaultdict(list)
-        for one in answers:
-            together[one.host, one.tier_device].append(one)
+        for answer in answers:
+            together[answer.host, answer.tier_device].append(answer)
         return [
             f"host {host} has {_megabytes(least)} free in {self.tier.path}, but needs {_megabytes(needed)}"
             for (host, _), executors in together.items()
-            if (least := min(one.free_bytes for one in executors))
+            if (least := min(answer.free_bytes for answer in executors))
             < (needed := self.room_bytes * len(executors))
         ]
 

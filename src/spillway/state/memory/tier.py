@@ -29,7 +29,7 @@ import pyarrow as pa
 from spillway.errors import StateError
 from spillway.model import GroupSet, from_hex, members, to_hex
 from spillway.state.memory.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
-from spillway.state.rows import Run, Segment, cut, decode_with_metadata, flags, read_run, write_segment
+from spillway.state.rows import Run, SortedRows, decode_with_metadata, encode, flags, group_offsets, read_run
 from spillway.state.storage import Storage, mapped_file
 
 IMAGE = ".image"
@@ -43,10 +43,10 @@ def sibling_bytes(directory: str) -> int:
     """The memory of the images in the directories beside this one."""
     own = Path(directory)
     try:
-        beside = [one for one in own.parent.iterdir() if one.is_dir() and one != own]
+        beside = [sibling for sibling in own.parent.iterdir() if sibling.is_dir() and sibling != own]
     except FileNotFoundError:
         return 0
-    return sum(MemoryTier(str(one), 1).resident_bytes() for one in beside)
+    return sum(MemoryTier(str(sibling), 1).resident_bytes() for sibling in beside)
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class MemoryTier:
         """Look at all images, as `free` and `load` do."""
         self._opened = {path: self._open(path) for path in self._images()}
 
-    def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[Segment], int]:
+    def load(self, storage: Storage, run: Run, wanted: GroupSet) -> tuple[list[SortedRows], int]:
         """Segments that together hold the wanted groups of the run, and the bytes read from disk for them."""
         segments = []
         missing = wanted
@@ -82,11 +82,11 @@ class MemoryTier:
         if not missing:
             return segments, 0
         whole = read_run(storage, run)
-        loaded = Segment(whole.hashes, whole.columns, flags(missing, self.groups)).only_live(self.groups)
+        loaded = SortedRows(whole.hashes, whole.columns, flags(missing, self.groups)).only_live(self.groups)
         segments.append(self.store(run, loaded, missing))
         return segments, run.bytes
 
-    def store(self, run: Run, segment: Segment, contained: GroupSet) -> Segment:
+    def store(self, run: Run, segment: SortedRows, contained: GroupSet) -> SortedRows:
         """Keep the segment as an image of the run, and give it back as mapped from there."""
         self.settle()
         path = self._new_path(_stem(run))
@@ -98,11 +98,11 @@ class MemoryTier:
         directory.mkdir(parents=True, exist_ok=True)
         return directory / f"{stem}.{uuid.uuid4().hex[:8]}{IMAGE}"
 
-    def _write(self, path: Path, segment: Segment, contained: GroupSet) -> None:
+    def _write(self, path: Path, segment: SortedRows, contained: GroupSet) -> None:
         aside = path.with_suffix(".writing")
         try:
             with pa.OSFile(str(aside), "wb") as sink:
-                write_segment(sink, segment, {"groups": to_hex(contained)}, None)
+                encode(sink, segment, {"groups": to_hex(contained)}, None)
             aside.rename(path)
             self._resident = None
         except OSError as error:
@@ -145,7 +145,7 @@ class MemoryTier:
             else:
                 kept.append(_Kept.of(path, image, dead, self.groups))
         rewritten = _to_rewrite(kept, given)
-        beside += [self._marked(one) for one in kept if one.dead and one not in rewritten]
+        beside += [self._marked(entry) for entry in kept if entry.dead and entry not in rewritten]
         return beside, rewritten
 
     def settle(self) -> None:
@@ -228,18 +228,18 @@ class MemoryTier:
 class _Image:
     """An image as mapped."""
 
-    rows: Segment
+    rows: SortedRows
     contained: GroupSet
     address: int
     """Where the file begins in memory."""
 
-    def only(self, groups: GroupSet, count: int) -> Segment:
-        return Segment(self.rows.hashes, self.rows.columns, flags(groups, count))
+    def only(self, groups: GroupSet, count: int) -> SortedRows:
+        return SortedRows(self.rows.hashes, self.rows.columns, flags(groups, count))
 
 
 def _all(work: Iterable[Callable[[], None]]) -> None:
-    for one in work:
-        one()
+    for part in work:
+        part()
 
 
 def _release(path: Path) -> None:
@@ -275,7 +275,7 @@ class _Kept:
     @staticmethod
     def of(path: Path, image: _Image, dead: GroupSet, groups: int) -> "_Kept":
         rows, size = image.rows, image.rows.nbytes
-        offsets = cut(rows.hashes, groups)
+        offsets = group_offsets(rows.hashes, groups)
         counts = np.diff(offsets)
         row_bytes = size / max(1, rows.rows)
         lost = float(counts[flags(dead, groups)].sum() * row_bytes)
@@ -294,15 +294,15 @@ def _to_rewrite(kept: Sequence[_Kept], given: float) -> list[_Kept]:
     Those with the most waste for what is copied, until all waste is a small part of what is given back. Of
     that, `given` bytes are images that go as a whole. The last one of the list is the first to be rewritten.
     """
-    allowed = LEFT_SHARE * (given + sum(one.lost_bytes for one in kept))
-    waste = sum(one.waste_bytes for one in kept)
+    allowed = LEFT_SHARE * (given + sum(image.lost_bytes for image in kept))
+    waste = sum(image.waste_bytes for image in kept)
     chosen: list[_Kept] = []
-    for one in sorted(kept, key=lambda one: one.waste_bytes / (1 + one.live_bytes), reverse=True):
+    for image in sorted(kept, key=lambda image: image.waste_bytes / (1 + image.live_bytes), reverse=True):
         if waste <= allowed:
             break
-        if one.waste_bytes > 0:
-            chosen.append(one)
-            waste -= one.waste_bytes
+        if image.waste_bytes > 0:
+            chosen.append(image)
+            waste -= image.waste_bytes
     return chosen[::-1]
 
 

@@ -104,7 +104,7 @@ class Orders:
     """Groups whose rows must not expire in this epoch."""
     suspended: GroupSet = 0
     """Groups whose state is on disk and whose input is parked until their turn comes."""
-    held: tuple[Pending, ...] = ()
+    suspended_pending: tuple[Pending, ...] = ()
     """What is parked for them already."""
     ending: bool = False
     """Whether the input has ended, so that no row waits for the watermark any more."""

@@ -79,8 +79,12 @@ def superseded(
 
 def _is_superseded(runs: Sequence[Run], index: int, limits: CompactionLimits) -> bool:
     run = runs[index]
-    fresh = [one for one in runs[index + 1 :] if one.times is not None and one.times.earliest >= _swept(run)]
-    return bool(fresh) and run.bytes <= limits.max_bytes and sum(one.bytes for one in fresh) >= run.bytes
+    fresh = [
+        newer
+        for newer in runs[index + 1 :]
+        if newer.times is not None and newer.times.earliest >= _swept(run)
+    ]
+    return bool(fresh) and run.bytes <= limits.max_bytes and sum(newer.bytes for newer in fresh) >= run.bytes
 
 
 def _swept(run: Run) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from spillway.model import GroupSet, Window, union
 from spillway.state.rows.group import Int64Array, flags, group_of
 from spillway.state.rows.run import EventTimes, Run
-from spillway.state.rows.segment import Segment, take
+from spillway.state.rows.sorted_rows import SortedRows
 
 NEVER = -(1 << 63)
 
@@ -39,7 +39,7 @@ class Expiry:
     def can_expire(self, number: int) -> bool:
         return bool(self.windows) and self.windows[number].range_us is not None
 
-    def left(self, number: int, segment: Segment, groups: int) -> Segment:
+    def unexpired(self, number: int, segment: SortedRows, groups: int) -> SortedRows:
         """The rows that stay; `segment` has live rows only."""
         cutoff = self.cutoff(number)
         if cutoff == NEVER or not segment.rows:
@@ -49,10 +49,9 @@ class Expiry:
             stays |= flags(self.keep, groups)[group_of(segment.hashes, groups)]
         if stays.all():
             return segment
-        rows = np.flatnonzero(stays).astype(np.int64)
-        return Segment(segment.hashes[rows], take(segment.columns, rows))
+        return segment.take(np.flatnonzero(stays))
 
-    def times(self, number: int, segment: Segment) -> EventTimes | None:
+    def times(self, number: int, segment: SortedRows) -> EventTimes | None:
         """What to note of a run that holds these rows."""
         if not self.windows or not segment.rows:
             return None
@@ -67,23 +66,23 @@ class Expiry:
         low = max(times.earliest, times.swept)
         return low < times.latest + 1 and 2 * (cutoff - low) > times.latest - low
 
-    def covers(self, run: Run) -> bool:
+    def fully_expired(self, run: Run) -> bool:
         """Whether all live rows of the run may go."""
         return not run.live & self.keep and _is_past(run, self)
 
 
-def event_times(segment: Segment, window: Window) -> Int64Array:
+def event_times(segment: SortedRows, window: Window) -> Int64Array:
     times: Int64Array = segment.columns.column(window.column).to_numpy()
     return times
 
 
 def youngest(seen: Sequence[tuple[int | None, ...]], inputs: int) -> tuple[int | None, ...]:
     """The youngest event time of each input in several reports; None where there was no row yet."""
-    times = [[one[n] for one in seen if len(one) > n] for n in range(inputs)]
+    times = [[latest[n] for latest in seen if len(latest) > n] for n in range(inputs)]
     return tuple(max((time for time in of_input if time is not None), default=None) for of_input in times)
 
 
-def advanced(
+def next_watermark(
     watermark: int | None, latest: tuple[int | None, ...], windows: tuple[Window, ...], *, ended: bool
 ) -> int | None:
     """The watermark after rows as young as `latest` have come; it never goes back.

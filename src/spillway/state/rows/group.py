@@ -28,8 +28,8 @@ def group_starts(groups: int) -> Int64Array:
     return (upper - (1 << 31)) << 32
 
 
-def cut(hashes: Int64Array, groups: int) -> Int64Array:
-    """Offsets of the groups in a sorted hash array: group g is [cut[g], cut[g + 1])."""
+def group_offsets(hashes: Int64Array, groups: int) -> Int64Array:
+    """Where groups begin in a sorted hash array: group g is [offsets[g], offsets[g + 1])."""
     offsets = np.empty(groups + 1, dtype=np.int64)
     offsets[:-1] = np.searchsorted(hashes, group_starts(groups), side="left")
     offsets[-1] = len(hashes)
@@ -42,9 +42,9 @@ def flags(mask: GroupSet, groups: int) -> BoolArray:
     return np.unpackbits(packed, count=groups, bitorder="little").astype(np.bool_)
 
 
-def present(hashes: Int64Array, groups: int) -> GroupSet:
+def groups_in(hashes: Int64Array, groups: int) -> GroupSet:
     """The groups that a sorted hash array has rows of."""
-    sizes = np.diff(cut(hashes, groups))
+    sizes = np.diff(group_offsets(hashes, groups))
     return int.from_bytes(np.packbits(sizes > 0, bitorder="little").tobytes(), "little")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from spillway.model import GroupSet, from_hex, group_set, members, to_hex
 from spillway.state.rows.group import flags, group_of
 from spillway.state.rows.run import read_encoded, write_encoded
-from spillway.state.rows.segment import Segment, concat, take
+from spillway.state.rows.sorted_rows import SortedRows, concat, take
 from spillway.state.storage import Storage
 
 
@@ -121,11 +121,11 @@ class PendingWriter:
         self._groups = groups
         self._file_bytes = file_bytes
         self._time = time
-        self._buffered: list[Segment] = []
+        self._buffered: list[SortedRows] = []
         self._buffered_bytes = 0
         self._written: list[Pending] = []
 
-    def write(self, rows: Segment) -> None:
+    def write(self, rows: SortedRows) -> None:
         """Many rows become a file of their own, so that they are not copied; few wait for others."""
         size = rows.nbytes
         if size >= self._file_bytes // 2:
@@ -144,7 +144,7 @@ class PendingWriter:
     def _flush(self) -> None:
         if not self._buffered:
             return
-        rows = Segment(
+        rows = SortedRows(
             np.concatenate([part.hashes for part in self._buffered]),
             concat([part.columns for part in self._buffered]),
         )
@@ -161,7 +161,7 @@ class PendingWriter:
         self._buffered, self._buffered_bytes = [], 0
 
 
-def read_pending(storage: Storage, pending: Pending, groups: int, limit: int) -> tuple[int, Segment]:
+def read_pending(storage: Storage, pending: Pending, groups: int, limit: int) -> tuple[int, SortedRows]:
     """The next rows of its groups, up to `limit`, and how many rows of the file that are with all others."""
     whole = read_encoded(storage, pending.name, pending.bytes, pending.crc32)
     hashes = whole.hashes[pending.skip :]
@@ -171,11 +171,11 @@ def read_pending(storage: Storage, pending: Pending, groups: int, limit: int) ->
         hashes = hashes[: mine[-1] + 1]
     columns = whole.columns.slice(pending.skip, len(hashes))
     if len(mine) < len(hashes):
-        return len(hashes), Segment(hashes[mine], take(columns, mine))
-    return len(hashes), Segment(hashes, columns)
+        return len(hashes), SortedRows(hashes[mine], take(columns, mine))
+    return len(hashes), SortedRows(hashes, columns)
 
 
-def group_counts(rows: Segment, groups: int) -> dict[int, int]:
+def group_counts(rows: SortedRows, groups: int) -> dict[int, int]:
     """How many rows there are of each group that has any."""
     counts = np.bincount(group_of(rows.hashes, groups), minlength=groups)
     return {int(group): int(counts[group]) for group in np.flatnonzero(counts)}

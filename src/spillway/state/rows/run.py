@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from spillway.errors import StateError
 from spillway.model import GroupSet, from_hex, to_hex
-from spillway.state.rows.segment import Segment, rows_only
+from spillway.state.rows.sorted_rows import SortedRows, rows_only
 from spillway.state.storage import Storage, SummedFile, crc32
 
 FORMAT_VERSION = 1
@@ -108,16 +108,16 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (run.position, run.name))
 
 
-def write_run(storage: Storage, name: str, segment: Segment, compression: str | None) -> tuple[int, int]:
+def write_run(storage: Storage, name: str, segment: SortedRows, compression: str | None) -> tuple[int, int]:
     """Write the segment as the run `name`; returns its size and checksum."""
     return write_encoded(storage, name, segment, {"run": name}, compression)
 
 
-def read_run(storage: Storage, run: Run) -> Segment:
+def read_run(storage: Storage, run: Run) -> SortedRows:
     return read_encoded(storage, run.name, run.bytes, run.crc32)
 
 
-def map_run(storage: Storage, run: Run) -> Segment:
+def map_run(storage: Storage, run: Run) -> SortedRows:
     """The run without reading it whole, where the storage is local: only the pages that are used are read.
 
     Its size is checked, its checksum is not.
@@ -133,7 +133,7 @@ def map_run(storage: Storage, run: Run) -> Segment:
     return decode(source, storage.uri(run.name))
 
 
-def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Segment:
+def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> SortedRows:
     """Read a whole state file back, checked against the size and checksum that the manifest has."""
     buffer = storage.read_mapped(name)
     actual = crc32(buffer)
@@ -146,7 +146,7 @@ def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Segme
 
 
 def write_encoded(
-    storage: Storage, name: str, segment: Segment, metadata: dict[str, str], compression: str | None
+    storage: Storage, name: str, segment: SortedRows, metadata: dict[str, str], compression: str | None
 ) -> tuple[int, int]:
     """Write a state file under a name of this attempt's own; returns its size and checksum.
 
@@ -154,12 +154,12 @@ def write_encoded(
     """
     with storage.output(name) as file:
         summed = SummedFile(file)
-        write_segment(pa.PythonFile(summed, mode="w"), segment, metadata, compression)
+        encode(pa.PythonFile(summed, mode="w"), segment, metadata, compression)
     return summed.size, summed.crc32
 
 
-def write_segment(
-    sink: pa.NativeFile, segment: Segment, metadata: dict[str, str], compression: str | None
+def encode(
+    sink: pa.NativeFile, segment: SortedRows, metadata: dict[str, str], compression: str | None
 ) -> None:
     columns = segment.columns
     batch = pa.RecordBatch.from_arrays(
@@ -171,12 +171,12 @@ def write_segment(
         writer.write_batch(batch)
 
 
-def decode(source: pa.NativeFile, where: str) -> Segment:
+def decode(source: pa.NativeFile, where: str) -> SortedRows:
     """Open an encoded segment; a memory-mapped, uncompressed source is not copied."""
     return decode_with_metadata(source, where)[0]
 
 
-def decode_with_metadata(source: pa.NativeFile, where: str) -> tuple[Segment, dict[bytes, bytes]]:
+def decode_with_metadata(source: pa.NativeFile, where: str) -> tuple[SortedRows, dict[bytes, bytes]]:
     try:
         reader = pa.ipc.open_file(source)
         metadata = dict(reader.schema.metadata or {})
@@ -191,4 +191,4 @@ def decode_with_metadata(source: pa.NativeFile, where: str) -> tuple[Segment, di
         raise StateError(f"state file {where} cannot be read: {error}; restore it from a backup") from error
     hashes = batch.column(0).to_numpy()
     columns = batch.remove_column(0) if batch.num_columns > 1 else rows_only(batch.num_rows)
-    return Segment(np.asarray(hashes, dtype=np.int64), columns), metadata
+    return SortedRows(np.asarray(hashes, dtype=np.int64), columns), metadata

@@ -1,32 +1,45 @@
-"""The parts of an epoch's work that all operators share: reading input, state, runs, results, memory.
+"""The parts that a step of any operator is made of: task, state, input, results, and what is counted.
 
-Contract: an attempt only creates files under names of its own, so it may be repeated. Start with `task`.
+Contract: an attempt only creates files under names of its own, so it may be repeated. A step composes the
+parts; `join/step` shows how. Start with `task`, then `state_view` and `intake`.
 """
 
 from spillway.state.step.intake import Deltas, Intake
+from spillway.state.step.lineage import typical_error
 from spillway.state.step.meter import Allocated
-from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Emission, Merges, Operator, WireInput
-from spillway.state.step.results import Outlet, Writer, Written, output_arrays
-from spillway.state.step.tally import typical_error
-from spillway.state.step.task import Attempt, Clock, Place, nonzero
+from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Edge, Merges, Operator, WireInput
+from spillway.state.step.parked_input import ParkedInput
+from spillway.state.step.phases import Phases
+from spillway.state.step.reporting import step_report
+from spillway.state.step.results import Outlet, Writer, Written, output_arrays, result_writer
+from spillway.state.step.retention import Retention, WindowRetention
+from spillway.state.step.state_view import StateView
+from spillway.state.step.tally import nonzero
+from spillway.state.step.task import Task, TaskAttempt
 
 __all__ = [
     "HASH_WIRE_COLUMN",
     "TAG_COLUMN",
     "Allocated",
-    "Attempt",
-    "Clock",
     "Deltas",
-    "Emission",
+    "Edge",
     "Intake",
     "Merges",
     "Operator",
     "Outlet",
-    "Place",
+    "ParkedInput",
+    "Phases",
+    "Retention",
+    "StateView",
+    "Task",
+    "TaskAttempt",
+    "WindowRetention",
     "WireInput",
     "Writer",
     "Written",
     "nonzero",
     "output_arrays",
+    "result_writer",
+    "step_report",
     "typical_error",
 ]

@@ -9,7 +9,7 @@ Instants are in UTC: Arrow writes the time zone of Spark's session into the type
 two zones cannot be concatenated. So a restart in another zone goes on with the runs of the first.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -17,24 +17,22 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from spillway.model import GroupSet
 from spillway.state.orders import Limits
 from spillway.state.rows import (
     Int64Array,
     Pending,
-    PendingWriter,
-    Segment,
+    SortedRows,
     concat,
-    flags,
     group_counts,
-    group_of,
     read_pending,
     rows_only,
-    sorted_segment,
+    sort_rows,
     take,
 )
-from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Operator, WireInput
-from spillway.state.storage import Storage
+from spillway.state.step.meter import MemoryMeter
+from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
+from spillway.state.step.parked_input import PARKED_PARTS, ParkedInput
+from spillway.state.step.task import Task
 
 
 def utc_type(kind: pa.DataType) -> pa.DataType:
@@ -62,13 +60,11 @@ def _utc_field(field: pa.Field) -> pa.Field:
     return field.with_type(utc_type(field.type))
 
 
-Deltas = list[Segment | None]
+Deltas = list[SortedRows | None]
 """Rows per input in hash order; None where there are none."""
 READING_COPIES = 4
 """While a pending row is taken in it is in the decoded file, among the rows taken, gathered and sorted."""
-PARKED_PARTS = 4
-"""Rows are parked in so many parts, so that few of them are in memory twice."""
-_NO_ROWS = Segment(np.zeros(0, dtype=np.int64), rows_only(0))
+_NO_ROWS = SortedRows(np.zeros(0, dtype=np.int64), rows_only(0))
 
 
 class Intake:
@@ -76,22 +72,21 @@ class Intake:
 
     def __init__(
         self,
-        operator: Operator,
+        task: Task,
         limits: Limits,
-        storage: Storage,
-        queue: tuple[Pending, ...],
+        meter: MemoryMeter,
+        parked: ParkedInput,
+        queue: Iterable[Pending],
         batches: Iterable[pa.RecordBatch],
-        watermark: int | None = None,
-        held: "Held | None" = None,
-        sample: Callable[[], None] = lambda: None,
     ) -> None:
-        self._sample = sample
-        self._held = held
-        self._operator = operator
-        self._watermark = watermark
+        """`queue` is taken in before `batches`; `limits` are those of the orders, or less."""
+        self._operator = task.operator
+        self._watermark = task.orders.watermark
+        self._storage = task.storage
         self._round_bytes = limits.round_bytes
         self._rows_left = limits.rows
-        self._storage = storage
+        self._meter = meter
+        self._parked = parked
         self._queue = list(queue)
         self._batches = iter(batches)
         self._rest: pa.RecordBatch | None = None
@@ -99,38 +94,40 @@ class Intake:
         self.input_rows = 0
         self.late_rows = 0
         self.null_time_rows = 0
-        self.latest: list[int | None] = [None for _ in operator.windows]
+        self.latest: list[int | None] = [None for _ in task.operator.windows]
 
     def round(self) -> Deltas | None:
         """The next deltas, or None when the quota or the input is used up."""
         room = _Room(self._rows_left, self._round_bytes)
-        parts: list[list[Segment]] = [[] for _ in self._operator.inputs]
+        parts: list[list[SortedRows]] = [[] for _ in self._operator.inputs]
         self._drain(room, parts)
         if not self._queue:
             self._receive(room, parts)
         self._rows_left -= room.taken
         return [_gathered(of_input) for of_input in parts] if room.taken else None
 
-    def segments(self) -> Iterator[list[Segment]]:
+    def segments(self) -> Iterator[list[SortedRows]]:
         """All further arriving rows, per input and batch."""
         while (batch := self._next()) is not None:
             yield self._split(batch)
             del batch  # before the next one is there
 
-    def park(self, writers: list[PendingWriter]) -> tuple[Pending, ...]:
-        """Write all further arriving rows to pending files; returns what the queue still holds."""
+    def park(self) -> list[Pending]:
+        """Park all further arriving rows; returns what the queue still holds, then these."""
+        writers = self._parked.writers("overflow")
         while (batch := self._next()) is not None:
             size = -(-batch.num_rows // PARKED_PARTS)
             for start in range(0, batch.num_rows, max(1, size)):
                 pieces = self._split(batch.slice(start, size))
-                self._sample()
+                self._meter.sample()
                 for writer, rows in zip(writers, pieces, strict=True):
                     writer.write(rows)
                 del pieces, rows
             del batch  # before the next one is there
-        return tuple(self._queue)
+        self._meter.sample()
+        return [*self._queue, *(entry for writer in writers for entry in writer.close())]
 
-    def _drain(self, room: "_Room", parts: list[list[Segment]]) -> None:
+    def _drain(self, room: "_Room", parts: list[list[SortedRows]]) -> None:
         while self._queue:
             entry = self._queue[0]
             limit = room.fitting(entry.rows_left, entry.row_bytes * READING_COPIES)
@@ -150,7 +147,7 @@ class Intake:
                 return
             self._queue.pop(0)
 
-    def _receive(self, room: "_Room", parts: list[list[Segment]]) -> None:
+    def _receive(self, room: "_Room", parts: list[list[SortedRows]]) -> None:
         taken: list[pa.RecordBatch] = []
         while (batch := self._next()) is not None:
             row_bytes = -(-batch.nbytes // max(1, batch.num_rows))
@@ -163,10 +160,10 @@ class Intake:
                 break
         combined = list(_combined(taken))
         del taken, batch
-        for one in combined:
-            for of_input, rows in zip(parts, self._split(one), strict=True):
+        for batch in combined:
+            for of_input, rows in zip(parts, self._split(batch), strict=True):
                 of_input.append(rows)
-        self._sample()
+        self._meter.sample()
 
     def _next(self) -> pa.RecordBatch | None:
         """The next batch, first what is left of one that was cut.
@@ -182,7 +179,7 @@ class Intake:
             self.input_rows += batch.num_rows
         return batch
 
-    def _split(self, batch: pa.RecordBatch) -> list[Segment]:
+    def _split(self, batch: pa.RecordBatch) -> list[SortedRows]:
         tags = batch.column(TAG_COLUMN).to_numpy()
         hashes = batch.column(HASH_WIRE_COLUMN).to_numpy()
         pieces = []
@@ -195,9 +192,9 @@ class Intake:
                 rows = self._in_time(number, rows, batch)
             rows = rows[np.argsort(hashes[rows], kind="stable")]
             columns = _columns(batch, wire)
-            if self._held is not None:
-                rows = self._held.keep(number, hashes, columns, rows)
-            pieces.append(Segment(hashes[rows], take(columns, rows)))
+            if self._parked.suspended is not None:
+                rows = self._parked.suspended.without(number, hashes, columns, rows)
+            pieces.append(SortedRows(hashes[rows], take(columns, rows)))
         return pieces
 
     def _in_time(self, number: int, rows: Int64Array, batch: pa.RecordBatch) -> Int64Array:
@@ -220,27 +217,6 @@ class Intake:
         return in_time
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Parks what arrives for suspended groups."""
-
-    suspended: GroupSet
-    groups: int
-    writers: list[PendingWriter]
-
-    def keep(self, number: int, hashes: Int64Array, columns: pa.RecordBatch, rows: Int64Array) -> Int64Array:
-        """Park the rows of suspended groups; returns the others."""
-        waits = flags(self.suspended, self.groups)[group_of(hashes[rows], self.groups)]
-        if waits.any():
-            for parked in np.array_split(rows[waits], PARKED_PARTS):
-                self.writers[number].write(Segment(hashes[parked], take(columns, parked)))
-        others: Int64Array = rows[~waits]
-        return others
-
-    def close(self) -> list[Pending]:
-        return [pending for writer in self.writers for pending in writer.close()]
-
-
 @dataclass(slots=True)
 class _Room:
     """What is left of one round."""
@@ -250,7 +226,7 @@ class _Room:
     taken: int = field(default=0)
 
     def fitting(self, rows: int, row_bytes: int) -> int:
-        """How many of so many rows of this size fit; the first row of a round always does."""
+        """How many of these rows of this size fit; the first row of a round always does."""
         fits = max(0, min(rows, self.rows, self.bytes // max(1, row_bytes)))
         return 1 if not fits and not self.taken and min(rows, self.rows) > 0 else fits
 
@@ -274,13 +250,13 @@ def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(wire.columns))
 
 
-def _gathered(parts: list[Segment]) -> Segment | None:
+def _gathered(parts: list[SortedRows]) -> SortedRows | None:
     parts = [part for part in parts if part.rows]
     if not parts:
         return None
     if len(parts) == 1:
-        one = parts[0]
-        is_sorted = bool((one.hashes[1:] >= one.hashes[:-1]).all())
-        return one if is_sorted else sorted_segment(one.hashes, one.columns)
+        (part,) = parts
+        is_sorted = bool((part.hashes[1:] >= part.hashes[:-1]).all())
+        return part if is_sorted else sort_rows(part.hashes, part.columns)
     hashes = np.concatenate([part.hashes for part in parts])
-    return sorted_segment(hashes, concat([part.columns for part in parts]))
+    return sort_rows(hashes, concat([part.columns for part in parts]))

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from spillway.state.memory import MemoryTier, sibling_bytes
+
 SYSTEM_POOL = "system"
 
 
@@ -54,7 +56,7 @@ class Allocated:
 
 
 @dataclass(slots=True)
-class Meter:
+class MemoryMeter:
     """The most memory that a step was seen to use; sampled where it is expected to be most."""
 
     images: Callable[[], int]
@@ -63,6 +65,12 @@ class Meter:
     _allocated: Allocated = field(default_factory=Allocated)
     _floor_bytes: int = field(init=False)
     """The least that was allocated so far: what was there before may go during the step."""
+
+    @classmethod
+    def of(cls, tier: MemoryTier, *, shared: bool) -> "MemoryMeter":
+        """Measures the images of a tier, and those of the tiers beside it if the processor shares it."""
+        others = sibling_bytes(tier.directory) if shared else 0
+        return cls(lambda: others + tier.resident_bytes())
 
     def __post_init__(self) -> None:
         self._floor_bytes = self._allocated()

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef
+from spillway.state.orders import Orders
 from spillway.state.rows import CompactionLimits, Run
+from spillway.state.step.retention import Retention
 
 Merges = tuple[tuple[str, ...], ...]
 """Names of runs, each group of which becomes one."""
@@ -51,7 +53,7 @@ class Operator(Protocol):
         """Operators upstream, and the column with the group that a row came through."""
 
     @property
-    def waiting_time(self) -> int | None:
+    def wait_column(self) -> int | None:
         """The column by whose time a row waits until the watermark has passed it; None: no row does."""
 
     @property
@@ -59,17 +61,20 @@ class Operator(Protocol):
         """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
 
     @property
-    def emission(self) -> "Emission | None":
+    def edge(self) -> "Edge | None":
         """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> Self: ...
+
+    def retention(self, orders: Orders) -> Retention:
+        """What stays in state in the epoch of these orders."""
 
     def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
         """Runs that are worth merging besides `merges`, which are chosen by size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Emission:
+class Edge:
     """Where the results of a join go that is not the root of its tree."""
 
     operator: int

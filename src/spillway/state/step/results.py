@@ -18,8 +18,11 @@ from spillway.errors import SinkError, StateError
 from spillway.plan.expression import ColumnRef, Columns, Expression, evaluate
 from spillway.state.orders import NO_BOUND
 from spillway.state.rows import Int64Array, group_of
+from spillway.state.step.lineage import LineageCounter
+from spillway.state.step.meter import MemoryMeter
 from spillway.state.step.operator import Operator
-from spillway.state.step.tally import LineageCounter
+from spillway.state.step.tally import lineage_counters
+from spillway.state.step.task import Task
 from spillway.state.storage import Storage
 
 MOST_PAGE_BYTES, LEAST_PAGE_BYTES = 1 << 20, 8 << 10
@@ -50,6 +53,22 @@ class Outlet(Protocol):
     """Makes the writer of results that are input of another operator."""
 
     def writer(self, operator: Any, stem: str) -> Writer: ...
+
+
+def result_writer(task: Task, outlet: Outlet | None, meter: MemoryMeter) -> Writer:
+    """The writer of a step's results: to another operator through the outlet, or to the view's sink."""
+    orders = task.orders
+    if outlet is not None:
+        return outlet.writer(task.operator, task.file_name("out"))
+    return ResultWriter(
+        task.operator,
+        orders.staging,
+        task.file_name("parquet"),
+        orders.result_compression,
+        lineage_counters(task),
+        orders.limits.chunk_bytes,
+        meter.sample,
+    )
 
 
 class ResultWriter:

@@ -1,36 +1,74 @@
-"""Counts through which groups of the joins below rows came: all rows, or one in so many.
+"""Counts what a step does to the state of each group: rows and bytes that came or expired, and lineage.
 
-A sample costs less where results are many, and is as good as it is large: of a count n made of one row in k
-the standard error is sqrt((k - 1) / n) of it.
+Bytes of a group are its rows times the mean size of the rows that it came with.
 """
 
-from collections.abc import Iterable
-from math import sqrt
-from statistics import median
+from collections.abc import Mapping
 
 import numpy as np
 
-from spillway.state.rows import Int64Array
+from spillway.state.rows import Int64Array, SortedRows, group_offsets
+from spillway.state.step.lineage import LineageCounter
+from spillway.state.step.task import Task
 
-_SPREAD = 0x9E3779B1
-
-
-class LineageCounter:
-    """Of one attempt. Where a sample begins differs by epoch: else few rows would count as many."""
-
-    def __init__(self, groups: int, one_in: int = 1, sequence: int = 0) -> None:
-        self._groups = groups
-        self._one_in = one_in
-        self._next = (sequence * _SPREAD & 0xFFFFFFFF) % one_in
-
-    def count(self, numbers: Int64Array) -> Int64Array:
-        """Rows per group, given the group number of each."""
-        sampled = numbers[self._next :: self._one_in]
-        self._next = (self._next - len(numbers)) % self._one_in
-        return np.bincount(sampled, minlength=self._groups) * self._one_in
+Float64Array = np.typing.NDArray[np.float64]
 
 
-def typical_error(counts: Iterable[int], one_in: int) -> float:
-    """The standard error, as a share, of the count in the middle of these."""
-    known = [count for count in counts if count > 0]
-    return sqrt((one_in - 1) / median(known)) if known else 0.0
+class GroupTally:
+    def __init__(self, task: Task) -> None:
+        self._groups = groups = task.operator.groups
+        self._lineage = task.operator.lineage
+        self.rows: Int64Array = np.zeros(groups, dtype=np.int64)
+        """Rows that became state."""
+        self.bytes: Float64Array = np.zeros(groups)
+        self.expired_rows: Int64Array = np.zeros(groups, dtype=np.int64)
+        self.expired_bytes: Float64Array = np.zeros(groups)
+        self._counters = lineage_counters(task)
+        self._kept_rows = {join: np.zeros(groups, dtype=np.int64) for join in self._counters}
+        """Per join upstream, rows that became state here, by the group that they came through."""
+        self._kept_bytes = {join: np.zeros(groups) for join in self._counters}
+
+    def add(self, input_: int, rows: SortedRows) -> None:
+        """Count rows of an input that became state."""
+        counts = np.diff(group_offsets(rows.hashes, self._groups))
+        self.rows += counts
+        self.bytes += counts * rows.row_bytes
+        for join, ref in self._lineage:
+            if ref.input == input_:
+                kept = self._counters[join].count(rows.columns.column(ref.column).to_numpy())
+                self._kept_rows[join] += kept
+                self._kept_bytes[join] += kept * rows.row_bytes
+
+    def expire(self, rows: SortedRows, left: SortedRows | None = None) -> None:
+        """Count the live rows that are no longer state; `left` are those of them that still are."""
+        gone = np.diff(group_offsets(rows.hashes, self._groups))
+        if rows.live is not None:
+            gone = gone * rows.live
+        if left is not None:
+            gone = gone - np.diff(group_offsets(left.hashes, self._groups))
+        self.expired_rows += gone
+        self.expired_bytes += gone * rows.row_bytes
+
+    def lineage(self, results: Mapping[int, Int64Array]) -> dict[int, tuple[int, int, int]]:
+        """Per group upstream: view results that came through it, and rows and bytes of it that stay here."""
+        found: dict[int, tuple[int, int, int]] = {}
+        for join, kept in sorted(self._kept_rows.items()):
+            through = results.get(join, np.zeros_like(kept))
+            sizes = self._kept_bytes[join]
+            for group in np.flatnonzero(through + kept):
+                counts = (int(through[group]), int(kept[group]), int(sizes[group]))
+                found[join * self._groups + int(group)] = counts
+        return found
+
+
+def lineage_counters(task: Task) -> dict[int, LineageCounter]:
+    """One for each join upstream."""
+    one_in, sequence = task.orders.limits.lineage_one_in, task.orders.sequence
+    groups = task.operator.groups
+    return {join: LineageCounter(groups, one_in, sequence) for join, _ in task.operator.lineage}
+
+
+def nonzero(counts: Int64Array | Float64Array) -> dict[int, int]:
+    """The counts as whole numbers, of the groups that have any."""
+    whole = counts.astype(np.int64)
+    return {int(group): int(whole[group]) for group in np.flatnonzero(whole)}

@@ -28,7 +28,7 @@ from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.statistic import Frame, Statistic
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.plan.expression.statistic_types import statistic_type
-from spillway.state.frame.operator import AggregateOperator
+from spillway.state.frame.operator import FrameOperator
 from spillway.state.graph.graph import Graph
 from spillway.state.log.manifest_log import ManifestLog
 from spillway.state.log.record import Counters, EpochRecord
@@ -70,11 +70,11 @@ PLAIN: Kinds = ("bigint", None)
 
 def operator(
     statistics: tuple[Statistic, ...], lateness_us: int, groups: int, kinds: Kinds = PLAIN
-) -> AggregateOperator:
+) -> FrameOperator:
     types = [statistic_type(one.function, ARGUMENTS[kinds[0]][0]) for one in statistics]
     note = pa.string() if kinds[1] is None else kind_type(kinds[1])
     fields = [("id", pa.int64()), ("note", note), *((f"a{n}", kind) for n, kind in enumerate(types))]
-    return AggregateOperator(
+    return FrameOperator(
         inputs=(WireInput("s", NAMES, tuple(f"s{n}" for n in range(len(NAMES)))),),
         outputs=(ColumnRef(0, 1), ColumnRef(0, 4), *(ColumnRef(1, n) for n in range(len(types)))),
         statistics=statistics,
@@ -213,7 +213,7 @@ def check(history: History, directory: Path) -> None:
 
 
 def run_while(
-    engine: Engine, plan: AggregateOperator, busy: Callable[[Engine], bool], *, ending: bool = False
+    engine: Engine, plan: FrameOperator, busy: Callable[[Engine], bool], *, ending: bool = False
 ) -> list[dict[str, Any]]:
     """Epochs without input for as long as there is something to do, which must come to an end."""
     entries: list[dict[str, Any]] = []
@@ -255,7 +255,7 @@ def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Fra
     assert max(held[15:]) < 1_500
     assert engine.manifest.counters.late_rows == 0
     assert engine.manifest.counters.expired_rows > 1_000
-    while engine.has_held:
+    while engine.has_waiting:
         engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True)
     assert_same(sink.rows(), by_definition(statistics, [row for batch in rows for row in batch]))
 
@@ -276,7 +276,7 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
         while engine.has_pending:
             entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None))
     assert any(entry["suspended_groups"] for entry in entries)
-    while engine.has_pending or engine.has_held:
+    while engine.has_pending or engine.has_waiting:
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True))
         assert len(entries) < 1_000, "the turns do not come to an end"
     assert not any(entry["spills"] for entry in entries)
@@ -287,7 +287,7 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
 
 def run_within(
     directory: Path,
-    plan: AggregateOperator,
+    plan: FrameOperator,
     config: EngineConfig,
     rows: list[list[Row]],
     before: Callable[[Engine, int], None] = lambda _engine, _batch: None,
@@ -302,7 +302,7 @@ def run_within(
         before(engine, batch_id)
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(batch, 10_000)), batch_id))
         entries += run_while(engine, plan, lambda engine: engine.has_backlog)
-    entries += run_while(engine, plan, lambda engine: engine.has_pending or engine.has_held, ending=True)
+    entries += run_while(engine, plan, lambda engine: engine.has_pending or engine.has_waiting, ending=True)
     assert engine.manifest.pending_rows == 0
     assert not engine.has_cleanup
     assert not any(entry["spills"] for entry in entries)
@@ -375,7 +375,7 @@ def test_after_the_end_of_the_input_what_comes_with_an_earlier_time_is_late(tmp_
             EngineConfig(1, 4, str(tmp_path / "tier")), Graph.of_one(plan), "q", storage, sink, Journal(None)
         )
         engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(rows, 1000)), batch_id)
-        while engine.has_pending or engine.has_held:
+        while engine.has_pending or engine.has_waiting:
             engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True)
         return engine
 
@@ -396,7 +396,7 @@ def test_rows_of_statistics_count_although_they_do_not_stay(tmp_path: Path) -> N
     sink = ListSink(str(tmp_path / "staging"))
     engine = Engine(config, Graph.of_one(plan), "q", Storage(str(tmp_path / "state")), sink, Journal(None))
     engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), 0)
-    while engine.has_pending or engine.has_held:
+    while engine.has_pending or engine.has_waiting:
         engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True)
     served = Counter(group_of(batch.column("h").to_numpy(), 4).tolist())
     assert len(sink.rows()) == 80

@@ -13,13 +13,13 @@ from spillway.manager.journal.file import Journal
 from spillway.manager.spill import Spill
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
-from spillway.state.graph.kinds import run_step
+from spillway.state.graph.step import run_step
 from spillway.state.join.operator import JoinOperator
 from spillway.state.log.manifest import Manifest
 from spillway.state.orders.orders import Limits, Orders
 from spillway.state.orders.report import Report
 from spillway.state.step.operator import WireInput
-from spillway.state.step.task import Place
+from spillway.state.step.task import TaskAttempt
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
@@ -61,9 +61,9 @@ def overtaken(orders: Sequence[Orders]) -> list[Report]:
     def batches() -> Iterator[pa.RecordBatch]:
         yield wire(0)
         yield wire(1)  # asked for by the first round, probed by the second
-        run_step(orders[0], PLAN, Place("localhost", "other", "other"), [wire(0), wire(1)])
+        run_step(orders[0], PLAN, TaskAttempt("localhost", "other", "other"), [wire(0), wire(1)])
 
-    return [run_step(orders[0], PLAN, Place("localhost", "local", "counts"), batches())]
+    return [run_step(orders[0], PLAN, TaskAttempt("localhost", "local", "counts"), batches())]
 
 
 def test_an_attempt_does_not_free_what_another_has_just_written(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from spillway.state.rows.compaction import CompactionLimits, superseded
 from spillway.state.rows.group import group_starts
 from spillway.state.rows.pending import Pending, PendingWriter, read_pending
 from spillway.state.rows.run import EventTimes, Position, Run
-from spillway.state.rows.segment import Segment
+from spillway.state.rows.sorted_rows import SortedRows
 from spillway.state.storage.storage import Storage
 
 ENTRY = Pending("p", 0, 3, 100, 7, 60, 0b11, (1, 2), earliest=50)
@@ -59,9 +59,9 @@ def test_a_run_is_swept_when_as_much_came_after_its_last_sweep() -> None:
     assert superseded(runs, CompactionLimits(max_bytes=300), [("b",)]) == ()
 
 
-def rows(groups: list[int], times: list[int]) -> Segment:
+def rows(groups: list[int], times: list[int]) -> SortedRows:
     hashes = group_starts(4)[np.array(groups, dtype=np.int64)]
-    return Segment(hashes, pa.RecordBatch.from_arrays([pa.array(times, pa.int64())], names=["ts"]))
+    return SortedRows(hashes, pa.RecordBatch.from_arrays([pa.array(times, pa.int64())], names=["ts"]))
 
 
 def test_beyond_the_room_of_a_round_whole_groups_are_parked(tmp_path: Path) -> None:

@@ -5,31 +5,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.state.graph.delivery import Delivery, TornEpochError, agreed, together
+from spillway.state.graph.arrival import MOST_SLICES, by_owner
 from spillway.state.graph.graph import Graph
-from spillway.state.graph.step import MOST_SLICES, by_owner
+from spillway.state.graph.level_message import LevelMessage, TornEpochError, consistent_reports, together
 from spillway.state.rows.group import folded
 
 
 def test_parts_that_read_different_attempts_are_no_epoch() -> None:
     commits = {
-        0: Delivery(seen=frozenset({(0, 0, "first"), (0, 1, "x"), (1, 0, "y")})),
-        1: Delivery(seen=frozenset({(0, 0, "again"), (0, 1, "x"), (1, 1, "z")})),
+        0: LevelMessage(seen=frozenset({(0, 0, "first"), (0, 1, "x"), (1, 0, "y")})),
+        1: LevelMessage(seen=frozenset({(0, 0, "again"), (0, 1, "x"), (1, 1, "z")})),
     }
     with pytest.raises(TornEpochError, match="level 0 of processor 0"):
-        agreed(Graph((), ()), commits)
+        consistent_reports(Graph((), ()), commits)
 
 
 def test_a_delivery_survives_its_journey() -> None:
-    one = Delivery({2: ("f1", "f2")}, {0: "{}"}, 7, frozenset({(0, 1, "a")}))
-    assert Delivery.from_json(one.to_json()) == one
+    message = LevelMessage({2: ("f1", "f2")}, {0: "{}"}, 7, frozenset({(0, 1, "a")}))
+    assert LevelMessage.from_json(message.to_json()) == message
 
 
 def test_deliveries_come_together() -> None:
-    first = Delivery({1: ("b",)}, {0: "r"}, 5, frozenset({(0, 0, "a")}))
-    second = Delivery({1: ("a",), 2: ("c",)}, {}, 0, frozenset({(0, 1, "b")}))
+    first = LevelMessage({1: ("b",)}, {0: "r"}, 5, frozenset({(0, 0, "a")}))
+    second = LevelMessage({1: ("a",), 2: ("c",)}, {}, 0, frozenset({(0, 1, "b")}))
     both = together([first, second])
-    assert both.parcels == {1: ("a", "b"), 2: ("c",)}
+    assert both.files == {1: ("a", "b"), 2: ("c",)}
     assert (both.reports, both.input_rows) == ({0: "r"}, 5)
     assert both.seen == first.seen | second.seen
 
@@ -49,4 +49,4 @@ def test_rows_of_a_batch_come_to_their_joins_once_and_in_order(runs: list[tuple[
     for owner, rows in by_owner(owners):
         assert owner not in found or isinstance(rows, slice)
         found.setdefault(owner, []).extend(everything[rows].tolist())
-    assert found == {int(one): np.flatnonzero(owners == one).tolist() for one in np.unique(owners)}
+    assert found == {int(owner): np.flatnonzero(owners == owner).tolist() for owner in np.unique(owners)}

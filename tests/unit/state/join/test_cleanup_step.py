@@ -21,7 +21,7 @@ from spillway.state.log.cursor import Cursor
 from spillway.state.orders.orders import CleanupBatch, Limits
 from spillway.state.rows.group import flags, group_of, group_starts
 from spillway.state.rows.run import Position, Run, write_run
-from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.rows.sorted_rows import SortedRows, sort_rows
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 
@@ -37,7 +37,7 @@ class Results:
         self.found: list[tuple[int, ...]] = []
 
     def write_rows(self, hashes: Any, outputs: Sequence[Any], columns: Callable[[Any], pa.Array]) -> None:
-        self.found += list(zip(*(columns(one).to_pylist() for one in outputs), strict=True))
+        self.found += list(zip(*(columns(output).to_pylist() for output in outputs), strict=True))
 
 
 def operator(inputs: int) -> JoinOperator:
@@ -51,9 +51,9 @@ def operator(inputs: int) -> JoinOperator:
     )
 
 
-def segment(keys: Sequence[int], first: int) -> Segment:
+def segment(keys: Sequence[int], first: int) -> SortedRows:
     hashes = (np.array(keys, dtype=np.uint64) * SPREAD).view(np.int64)
-    return sorted_segment(hashes, pa.record_batch({"id": np.arange(first, first + len(keys))}))
+    return sort_rows(hashes, pa.record_batch({"id": np.arange(first, first + len(keys))}))
 
 
 @st.composite
@@ -143,12 +143,12 @@ def test_rows_are_merged_only_as_far_as_memory_allows(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     made = [segment([0] * 10, 100 * number) for number in range(3)]
     slices = []
-    for number, (one, generation) in enumerate(zip(made, (0, 0, 1), strict=True)):
-        size, checksum = write_run(storage, f"runs/{number}", one, None)
+    for number, (rows, generation) in enumerate(zip(made, (0, 0, 1), strict=True)):
+        size, checksum = write_run(storage, f"runs/{number}", rows, None)
         run = Run(f"runs/{number}", number // 2, Position(number), number, 10, size, checksum, 0, 0b11)
         slices.append((run, ((generation, 0b11),)))
     batch = CleanupBatch(Cursor(0b11, False, 1), tuple(slices), 2)
-    total = sum(one.nbytes for one in made)
+    total = sum(rows.nbytes for rows in made)
     for round_bytes, merged in ((total * 5 // 9 + 1, 1), (total * 5 // 9 - 1, 2)):
         samples: list[int] = []
         limits = Limits(round_bytes=round_bytes)
@@ -168,12 +168,14 @@ def test_driving_rows_come_in_small_pieces_that_do_not_depend_on_where_one_goes_
     runs: list[list[int]], piece_bytes: int, after: int
 ) -> None:
     segments = [segment(keys, 100 * number) for number, keys in enumerate(runs)]
-    segments = [Segment(one.hashes, one.columns, flags(0b01, GROUPS)) for one in segments]
+    segments = [SortedRows(segment.hashes, segment.columns, flags(0b01, GROUPS)) for segment in segments]
     everything = list(_driving(segments, GROUPS, 0, piece_bytes))
     live = [
         row
-        for one in segments
-        for row, group in zip(one.columns.column(0).to_pylist(), group_of(one.hashes, GROUPS), strict=True)
+        for segment in segments
+        for row, group in zip(
+            segment.columns.column(0).to_pylist(), group_of(segment.hashes, GROUPS), strict=True
+        )
         if group == 0
     ]
     assert Counter(row for _, piece in everything for row in piece.columns.column(0).to_pylist()) == Counter(
@@ -230,5 +232,5 @@ def test_terms_are_disjoint_and_complete() -> None:
             ]
             covered.update(product(*choices))
         assert covered == Counter(
-            one for one in product([False, True], repeat=inputs) if 0 < sum(one) < inputs
+            choice for choice in product([False, True], repeat=inputs) if 0 < sum(choice) < inputs
         )

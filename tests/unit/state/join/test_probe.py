@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from spillway.state.join.probe import MAX_RESULTS_OF_ROW, Gathering, chunk, probe, verify
 from spillway.state.join.reference import join
 from spillway.state.rows.group import flags, group_of
-from spillway.state.rows.segment import Segment, merge, sorted_segment
+from spillway.state.rows.sorted_rows import SortedRows, merge, sort_rows
 
 GROUPS = 4
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 KEYS = st.integers(0, 9)
 
 
-def rows_of(keys: list[int], first: int, buckets: int) -> Segment:
+def rows_of(keys: list[int], first: int, buckets: int) -> SortedRows:
     """Rows (id, key); keys that are equal modulo `buckets` share their hash."""
     values = np.array(keys, dtype=np.int64)
     hashes = ((values % buckets).astype(np.uint64) * SPREAD).view(np.int64)
     ids = np.arange(first, first + len(keys))
     batch = pa.RecordBatch.from_arrays([pa.array(ids), pa.array(values)], names=["id", "k"])
-    return sorted_segment(hashes, batch)
+    return sort_rows(hashes, batch)
 
 
 @st.composite
@@ -41,13 +41,13 @@ def probes(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def state_of(case: dict[str, Any]) -> tuple[list[list[Segment]], list[list[dict[str, Any]]]]:
+def state_of(case: dict[str, Any]) -> tuple[list[list[SortedRows]], list[list[dict[str, Any]]]]:
     state, rows = [], []
     for pieces in case["segments"]:
         made, live_rows = [], []
         for age, (keys, live) in enumerate(pieces):
             piece = rows_of(keys, 100 * (age + 1), case["buckets"])
-            made.append(Segment(piece.hashes, piece.columns, flags(live, GROUPS)))
+            made.append(SortedRows(piece.hashes, piece.columns, flags(live, GROUPS)))
             owned = group_of(piece.hashes, GROUPS).tolist()
             live_rows += [
                 row for row, group in zip(piece.columns.to_pylist(), owned, strict=True) if live >> group & 1
@@ -57,7 +57,7 @@ def state_of(case: dict[str, Any]) -> tuple[list[list[Segment]], list[list[dict[
     return state, rows
 
 
-def expand(case: dict[str, Any], state: list[list[Segment]]) -> list[tuple[int, ...]]:
+def expand(case: dict[str, Any], state: list[list[SortedRows]]) -> list[tuple[int, ...]]:
     """All results in the order of the probe, taken in small intervals."""
     driver = rows_of(case["driver"], 0, case["buckets"])
     keys = ((1,),) * len(state)
@@ -80,7 +80,7 @@ def test_results_are_those_of_the_definition(case: dict[str, Any]) -> None:
     state, rows = state_of(case)
     driver = rows_of(case["driver"], 0, case["buckets"])
     rows[case["driving"]] = driver.columns.to_pylist()
-    wanted = Counter(tuple(row["id"] for row in one) for one in join(rows, lambda _, row: row["k"]))
+    wanted = Counter(tuple(row["id"] for row in match) for match in join(rows, lambda _, row: row["k"]))
     assert Counter(expand(case, state)) == wanted
 
 

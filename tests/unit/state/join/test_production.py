@@ -16,7 +16,7 @@ from spillway.state.join.probe import chunk, probe
 from spillway.state.join.production import LEAST_ROWS, Production
 from spillway.state.orders.orders import NO_BOUND, Limits
 from spillway.state.rows.group import Int64Array
-from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.rows.sorted_rows import SortedRows, sort_rows
 from spillway.state.step.operator import WireInput
 from spillway.state.step.results import Written
 
@@ -24,21 +24,21 @@ GROUPS = 4
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def rows_of(keys: Sequence[int], width: int = 1) -> Segment:
+def rows_of(keys: Sequence[int], width: int = 1) -> SortedRows:
     """Rows (id, text)."""
     hashes = (np.array(keys, dtype=np.uint64) * SPREAD).view(np.int64)
     columns = [pa.array(range(len(keys)), pa.int64()), pa.array(["x" * width] * len(keys), pa.string())]
-    return sorted_segment(hashes, pa.RecordBatch.from_arrays(columns, names=["id", "text"]))
+    return sort_rows(hashes, pa.RecordBatch.from_arrays(columns, names=["id", "text"]))
 
 
 def operator(inputs: int, residual: Expression | None = None) -> JoinOperator:
     return JoinOperator(
-        inputs=tuple(WireInput(str(one), ("id", "text"), ("s0", "s1")) for one in range(inputs)),
-        outputs=tuple(ColumnRef(one, 0) for one in range(inputs)),
+        inputs=tuple(WireInput(str(number), ("id", "text"), ("s0", "s1")) for number in range(inputs)),
+        outputs=tuple(ColumnRef(number, 0) for number in range(inputs)),
         residual=residual,
         key_columns=((),) * inputs,
         groups=GROUPS,
-        result_schema=pa.schema([(str(one), pa.int64()) for one in range(inputs)]),
+        result_schema=pa.schema([(str(number), pa.int64()) for number in range(inputs)]),
     )
 
 
@@ -52,7 +52,7 @@ class Collector:
         self.pieces: list[list[tuple[int, ...]]] = []
 
     def write_rows(self, hashes: Int64Array, outputs: Sequence[Expression], columns: Columns) -> None:
-        values = [columns(one).to_pylist() for one in outputs if isinstance(one, ColumnRef)]
+        values = [columns(output).to_pylist() for output in outputs if isinstance(output, ColumnRef)]
         self.pieces.append(list(zip(*values, strict=True)))
 
     def close(self) -> Written:
@@ -98,12 +98,14 @@ def test_an_epoch_may_stop_after_any_result_and_the_next_goes_on(case: dict[str,
     wanted: list[tuple[int, ...]] = []
     if found.total:
         whole = chunk(found, 0, found.total)
-        wanted = list(zip(*(whole.column(one, 0).to_pylist() for one in range(len(others))), strict=True))
+        wanted = list(
+            zip(*(whole.column(number, 0).to_pylist() for number in range(len(others))), strict=True)
+        )
     got: list[tuple[int, ...]] = []
     done = emitted = 0
     while done < driver.rows:
         made, collector = production(len(others), limits)
-        more, emitted = made.rows(driving, driver.slice(done, driver.rows), others, emitted)
+        more, emitted = made.produce(driving, driver.slice(done, driver.rows), others, emitted)
         done += more
         assert collector.results() == wanted[len(got) : len(got) + limits.results]
         assert made.results_left == limits.results - len(collector.results())
@@ -123,7 +125,7 @@ def test_an_epoch_may_stop_after_any_result_and_the_next_goes_on(case: dict[str,
 def test_chunks_are_as_large_as_memory_allows(limits: Limits, most: int) -> None:
     made, collector = production(2, limits)
     made._used = (ColumnRef(0, 0),)
-    assert made.rows(0, rows_of([1] * 10), [[], [rows_of([1] * 30)]], 0) == (10, 0)
+    assert made.produce(0, rows_of([1] * 10), [[], [rows_of([1] * 30)]], 0) == (10, 0)
     sizes = [len(piece) for piece in collector.pieces]
     assert sum(sizes) == 300
     assert set(sizes[:-1]) == {most}
@@ -147,9 +149,9 @@ def test_blocks_shrink_where_matches_cannot_be_copied_and_grow_again() -> None:
     made, collector = production(2, Limits(block_rows=400, gather_rows=900))
     seen: list[int] = []
     made.sample = lambda: seen.append(made._block_rows)
-    assert made.rows(0, rows_of([1] * 400), others, 0) == (400, 0)
+    assert made.produce(0, rows_of([1] * 400), others, 0) == (400, 0)
     assert list(dict.fromkeys(seen))[:4] == [400, 100, 25, LEAST_ROWS]
-    assert made.rows(0, rows_of(range(2, 2_002)), others, 0) == (2_000, 0)
+    assert made.produce(0, rows_of(range(2, 2_002)), others, 0) == (2_000, 0)
     assert seen[-1] == 400
     assert len(collector.results()) == 400 * 1_000 + 2_000
 

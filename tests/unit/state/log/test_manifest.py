@@ -46,8 +46,8 @@ def store_files(storage: Storage, manifest: Manifest) -> None:
 
 def test_a_record_and_a_manifest_survive_storage() -> None:
     waiting = (Pending("pending/x", 1, 9, 100, 7, 450, 0b10, (6,), skip=3, emitted=4),)
-    one = record(0, pending={2: waiting}, placement=(1, 1, 2), replaced=(("runs/0", 0b1),))
-    assert EpochRecord.from_json(one.to_json()) == one
+    entry = record(0, pending={2: waiting}, placement=(1, 1, 2), replaced=(("runs/0", 0b1),))
+    assert EpochRecord.from_json(entry.to_json()) == entry
     manifest = Manifest(-1, NO_BATCH, PLACEMENT).apply(record(0)).apply(record(1, pending={2: waiting}))
     assert Manifest.from_json(manifest.to_json()) == manifest
     assert manifest.pending_rows == 6
@@ -96,15 +96,15 @@ def test_whatever_the_snapshots_the_log_gives_back_what_was_committed(
     manifest = log.load(PLACEMENT)
     for sequence in range(epochs):
         replaced = ((f"runs/{sequence - 1}", 0b111),) if sequence % 3 == 2 else ()
-        one = record(sequence, replaced=replaced, placement=PLACEMENT if sequence == 0 else None)
-        for added in one.added:
+        entry = record(sequence, replaced=replaced, placement=PLACEMENT if sequence == 0 else None)
+        for added in entry.added:
             storage.write(added.name, b"state")
-        manifest = log.commit(manifest, one)
+        manifest = log.commit(manifest, entry)
         assert all(storage.exists(name) for name in manifest.files())
     again = ManifestLog(storage, snapshot_epochs=snapshot_epochs)
     assert again.load((9, 9, 9)) == (manifest if epochs else Manifest(-1, NO_BATCH, (9, 9, 9)))
     assert set(storage.list("runs/")) >= set(manifest.runs)
-    last = [one.sequence for one in again.records_after(epochs - 2)]
+    last = [entry.sequence for entry in again.records_after(epochs - 2)]
     assert last == ([epochs - 1] if epochs else [])
     assert len(storage.list("manifest/")) <= 3 * snapshot_epochs + 2
 
@@ -193,24 +193,24 @@ def test_merging_keeps_runs_few_and_adjacent(sizes: list[int], fanout: int, most
     rewritten = 0
     for epoch, size in enumerate(sizes):
         for names in choose_merges(runs, 2, limits):
-            chosen = [one for one in runs if one.name in names]
+            chosen = [candidate for candidate in runs if candidate.name in names]
             first = runs.index(chosen[0])
-            assert [one.name for one in runs[first : first + len(chosen)]] == list(names)
+            assert [candidate.name for candidate in runs[first : first + len(chosen)]] == list(names)
             assert len(chosen) >= (fanout if most > sum(sizes) else 2)
             merged = replace(
-                run(f"m{epoch}", 0, size=sum(one.bytes for one in chosen)),
+                run(f"m{epoch}", 0, size=sum(candidate.bytes for candidate in chosen)),
                 position=chosen[0].position,
                 last_epoch=chosen[-1].last_epoch,
-                parts=sum(one.parts for one in chosen),
+                parts=sum(candidate.parts for candidate in chosen),
             )
             assert merged.bytes <= limits.max_bytes
             rewritten += merged.bytes
             runs[first : first + len(chosen)] = [merged]
         runs.append(run(f"{epoch}", epoch, size=size))
-    assert sum(one.bytes for one in runs) == sum(sizes)
-    assert sum(one.parts for one in runs) == len(sizes)
+    assert sum(candidate.bytes for candidate in runs) == sum(sizes)
+    assert sum(candidate.parts for candidate in runs) == len(sizes)
     tiers = 1 + next(tier for tier in range(10) if fanout ** (tier + 1) > len(sizes))
-    large = [one for one in runs if one.bytes >= limits.max_bytes // 2]
+    large = [candidate for candidate in runs if candidate.bytes >= limits.max_bytes // 2]
     assert len(runs) <= 2 * len(large) + tiers * fanout
     assert rewritten <= sum(sizes) * (tiers + (2 if large else 0))
     assert choose_merges([run("x", 0, input_=1)], 2, limits) == ()
@@ -220,10 +220,10 @@ def test_runs_of_an_epoch_that_wrote_many_are_merged_once() -> None:
     """With a budget an epoch may write a run for each round."""
     limits = CompactionLimits(fanout=3)
     many = [run(f"{number}", 0) for number in range(30)]
-    assert choose_merges(many, 1, limits) == (tuple(one.name for one in many),)
+    assert choose_merges(many, 1, limits) == (tuple(candidate.name for candidate in many),)
     merged = replace(run("m", 0, size=300), parts=30)
     later = [run(f"1-{number}", 1) for number in range(30)]
-    assert choose_merges([merged, *later], 1, limits) == (tuple(one.name for one in later),)
+    assert choose_merges([merged, *later], 1, limits) == (tuple(candidate.name for candidate in later),)
 
 
 def test_a_merged_run_takes_the_place_of_its_parts() -> None:

@@ -114,10 +114,10 @@ def test_a_spill_ends_the_generation_of_runs_that_were_there_before() -> None:
 
 
 def test_a_group_is_born_with_its_first_rows_and_active_while_rows_come() -> None:
-    one = after(after(EMPTY), grown={2: (3, 30, 1)}, lineage={3: (5, 6, 7)})
-    assert one.groups[2] == GroupState(rows=3, bytes=30, results=1, born_epoch=1, active_epoch=1)
-    assert one.groups[3] == GroupState(born_epoch=1, outputs=5, inter_rows=6, inter_bytes=7)
-    two = after(one, grown={2: (0, 0, 4)}, lineage={2: (1, 2, 3), 3: (10, 20, 30)})
+    first = after(after(EMPTY), grown={2: (3, 30, 1)}, lineage={3: (5, 6, 7)})
+    assert first.groups[2] == GroupState(rows=3, bytes=30, results=1, born_epoch=1, active_epoch=1)
+    assert first.groups[3] == GroupState(born_epoch=1, outputs=5, inter_rows=6, inter_bytes=7)
+    two = after(first, grown={2: (0, 0, 4)}, lineage={2: (1, 2, 3), 3: (10, 20, 30)})
     assert (two.groups[2].results, two.groups[2].active_epoch, two.groups[2].outputs) == (5, 1, 1)
     assert two.groups[3] == GroupState(born_epoch=1, outputs=15, inter_rows=26, inter_bytes=37)
 
@@ -194,7 +194,7 @@ def test_a_group_is_split_between_two_generations_and_not_while_a_row_is_unfinis
     assert manifest.split_groups == 0b0110
     assert manifest.spilled_groups == 0b0111
     busy = replace(manifest, pending={0: (waiting(0b0100, emitted=1),), 1: (waiting(0b0011),)})
-    assert busy.unfinished_groups == 0b0100
+    assert busy.mid_row_groups == 0b0100
     assert busy.split_groups == 0b0010
 
 

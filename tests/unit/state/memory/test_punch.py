@@ -12,9 +12,9 @@ import pytest
 from spillway.model.groups import all_groups, group_set
 from spillway.state.memory.punch import PAGE_BYTES, holes_of
 from spillway.state.memory.tier import LEFT_SHARE, MemoryTier
-from spillway.state.rows.group import cut, group_of
-from spillway.state.rows.run import Position, Run, decode, write_run, write_segment
-from spillway.state.rows.segment import Segment, sorted_segment
+from spillway.state.rows.group import group_of, group_offsets
+from spillway.state.rows.run import Position, Run, decode, encode, write_run
+from spillway.state.rows.sorted_rows import SortedRows, sort_rows
 from spillway.state.storage.storage import Storage, mapped_file
 
 GROUPS = 8
@@ -79,15 +79,15 @@ def value(kind: pa.DataType, number: int) -> Any:
     return bool(number % 2) if pa.types.is_boolean(kind) else number % 100
 
 
-def state_rows(kinds: Sequence[pa.DataType], rows: int) -> Segment:
+def state_rows(kinds: Sequence[pa.DataType], rows: int) -> SortedRows:
     """Rows of random hashes with one column of each type."""
     random = np.random.default_rng(5)
     hashes = random.integers(-(2**63), 2**63 - 1, rows)
     columns = {}
     for number, kind in enumerate(kinds):
-        pool = pa.array([value(kind, one) for one in range(200)], kind)
+        pool = pa.array([value(kind, number) for number in range(200)], kind)
         columns[f"c{number}"] = pool.take(pa.array(random.integers(0, len(pool), rows)))
-    return sorted_segment(hashes, pa.RecordBatch.from_pydict(columns))
+    return sort_rows(hashes, pa.RecordBatch.from_pydict(columns))
 
 
 def blocks(path: Path) -> int:
@@ -99,7 +99,7 @@ def test_every_type_gives_its_pages_back(quick_directory: Callable[[], Path], ki
     rows = state_rows([kind], 4 * MANY)
     path = quick_directory() / "image"
     with pa.OSFile(str(path), "wb") as sink:
-        write_segment(sink, rows, {}, None)
+        encode(sink, rows, {}, None)
     mapped = mapped_file(str(path))
     image = decode(pa.BufferReader(mapped), str(path))
     ranges = [(1_003, 9_001), (50_000, 149_999)]
@@ -109,7 +109,7 @@ def test_every_type_gives_its_pages_back(quick_directory: Callable[[], Path], ki
     before = blocks(path)
     holes.punch(str(path))
     assert before - blocks(path) == holes.bytes
-    assert holes.bytes >= sum(one.nbytes for one in dead) - 2 * PAGE_BYTES * buffers * len(ranges)
+    assert holes.bytes >= sum(part.nbytes for part in dead) - 2 * PAGE_BYTES * buffers * len(ranges)
     assert holes.bytes > 0 or pa.types.is_null(kind)
     for start, stop in [(0, 1_003), (9_001, 50_000), (149_999, 4 * MANY)]:
         left = image.columns.column(0).slice(start, stop - start)
@@ -140,7 +140,7 @@ def test_freed_groups_give_memory_back_and_the_others_are_untouched(
     left = run.live & ~group_set(dead)
     segments, loaded = tier.load(storage, run, left)
     assert loaded == 0
-    (segment,) = (one.only_live(GROUPS) for one in segments)
+    (segment,) = (loaded.only_live(GROUPS) for loaded in segments)
     assert segment.hashes.tolist() == rows.hashes[~lost].tolist()
     assert segment.columns.equals(rows.columns.filter(pa.array(~lost)))
 
@@ -159,7 +159,8 @@ def test_what_spills_leave_behind_does_not_add_up(quick_directory: Callable[[], 
         tier.free(group_set([dead]))
         tier.settle()
         live = sum(
-            rows.nbytes * (rows.rows - cut(rows.hashes, GROUPS)[dead + 1]) / rows.rows for rows in stored
+            rows.nbytes * (rows.rows - group_offsets(rows.hashes, GROUPS)[dead + 1]) / rows.rows
+            for rows in stored
         )
         spilled = sum(rows.nbytes / GROUPS for rows in stored)
         assert tier.resident_bytes() - live <= LEFT_SHARE * 1.2 * spilled + 4 * PAGE_BYTES * len(stored)
@@ -175,8 +176,8 @@ def test_a_freed_group_comes_back_from_the_durable_run(quick_directory: Callable
     tier.free(group_set([2]))
     segments, loaded = tier.load(storage, run, run.live)
     assert loaded == size
-    total = sum(one.only_live(GROUPS).rows for one in segments)
+    total = sum(part.only_live(GROUPS).rows for part in segments)
     assert total == MANY
-    start, stop = cut(rows.hashes, GROUPS)[2:4]
-    back = next(one for one in segments if one.live is not None and one.live[2]).only_live(GROUPS)
+    start, stop = group_offsets(rows.hashes, GROUPS)[2:4]
+    back = next(part for part in segments if part.live is not None and part.live[2]).only_live(GROUPS)
     assert back.columns.equals(rows.columns.slice(start, stop - start))

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 from spillway.model.window import Window
-from spillway.state.rows.expiry import NEVER, Expiry, advanced, expired_slices, lagging_groups, youngest
+from spillway.state.rows.expiry import NEVER, Expiry, expired_slices, lagging_groups, next_watermark, youngest
 from spillway.state.rows.group import group_starts
 from spillway.state.rows.run import EventTimes, Position, Run
-from spillway.state.rows.segment import Segment
+from spillway.state.rows.sorted_rows import SortedRows
 
 GROUPS = 4
 WINDOW = Window(column=1, range_us=10, lateness_us=3)
@@ -16,10 +16,10 @@ ENDLESS = Window(column=0, range_us=None, lateness_us=5)
 WINDOWS = (WINDOW, ENDLESS)
 
 
-def segment(*times: int, group: int = 0) -> Segment:
+def segment(*times: int, group: int = 0) -> SortedRows:
     hashes = np.full(len(times), group_starts(GROUPS)[group], dtype=np.int64)
     numbers = pa.array(range(len(times)), pa.int64())
-    return Segment(hashes, pa.record_batch({"id": numbers, "t": pa.array(times, pa.int64())}))
+    return SortedRows(hashes, pa.record_batch({"id": numbers, "t": pa.array(times, pa.int64())}))
 
 
 def run(
@@ -41,7 +41,7 @@ def test_the_cutoff_is_the_range_before_the_watermark() -> None:
 
 def test_rows_older_than_the_cutoff_leave() -> None:
     rows = segment(89, 90, 91, 5)
-    left = Expiry(WINDOWS, 100).left(0, rows, GROUPS)
+    left = Expiry(WINDOWS, 100).unexpired(0, rows, GROUPS)
     assert left.columns.column("t").to_pylist() == [90, 91]
     assert left.columns.column("id").to_pylist() == [1, 2]
     assert left.hashes.tolist() == rows.hashes[:2].tolist()
@@ -57,17 +57,17 @@ def test_rows_older_than_the_cutoff_leave() -> None:
         (Expiry(WINDOWS, 100, keep=0b1), 0, segment(1)),
     ],
 )
-def test_a_segment_of_which_all_stays_is_not_copied(expiry: Expiry, number: int, rows: Segment) -> None:
-    assert expiry.left(number, rows, GROUPS) is rows
+def test_a_segment_of_which_all_stays_is_not_copied(expiry: Expiry, number: int, rows: SortedRows) -> None:
+    assert expiry.unexpired(number, rows, GROUPS) is rows
 
 
 def test_groups_that_keep_all_keep_all_and_others_do_not() -> None:
     old, kept = segment(1, 95, group=1), segment(1, 95, group=2)
-    both = Segment(
+    both = SortedRows(
         np.concatenate([old.hashes, kept.hashes]),
         pa.Table.from_batches([old.columns, kept.columns]).combine_chunks().to_batches()[0],
     )
-    left = Expiry(WINDOWS, 100, keep=0b100).left(0, both, GROUPS)
+    left = Expiry(WINDOWS, 100, keep=0b100).unexpired(0, both, GROUPS)
     assert left.columns.column("t").to_pylist() == [95, 1, 95]
 
 
@@ -79,7 +79,7 @@ def test_a_run_notes_its_times_and_what_was_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "worth"),
+    ("candidate", "worth"),
     [
         (run((80, 100, NEVER)), False),  # exactly half
         (run((79, 100, NEVER)), True),
@@ -97,17 +97,17 @@ def test_a_run_notes_its_times_and_what_was_left_out() -> None:
         (run((0, 1, NEVER), live=0), False),
     ],
 )
-def test_a_run_is_rewritten_when_more_than_half_of_its_time_is_past(one: Run, worth: bool) -> None:
-    assert Expiry(WINDOWS, 100, keep=0b100).due(one) is worth
+def test_a_run_is_rewritten_when_more_than_half_of_its_time_is_past(candidate: Run, worth: bool) -> None:
+    assert Expiry(WINDOWS, 100, keep=0b100).due(candidate) is worth
 
 
 def test_a_run_is_past_when_its_youngest_row_is() -> None:
     expiry = Expiry(WINDOWS, 100, keep=0b100)
-    assert expiry.covers(run((0, 89, NEVER)))
-    assert not expiry.covers(run((0, 90, NEVER)))
-    assert not expiry.covers(run((0, 89, NEVER), live=0b101))
-    assert not expiry.covers(run(None))
-    assert not expiry.covers(run((0, 89, NEVER), input_=1))
+    assert expiry.fully_expired(run((0, 89, NEVER)))
+    assert not expiry.fully_expired(run((0, 90, NEVER)))
+    assert not expiry.fully_expired(run((0, 89, NEVER), live=0b101))
+    assert not expiry.fully_expired(run(None))
+    assert not expiry.fully_expired(run((0, 89, NEVER), input_=1))
 
 
 def test_slices_on_disk_expire_in_whole_groups() -> None:
@@ -140,23 +140,23 @@ def test_the_youngest_row_of_each_input_in_all_reports() -> None:
 
 
 def test_the_watermark_is_the_slowest_source_minus_its_lateness_and_never_goes_back() -> None:
-    assert advanced(None, (100, 90), WINDOWS, ended=False) == 85
-    assert advanced(None, (80, 90), WINDOWS, ended=False) == 77
-    assert advanced(80, (80, 90), WINDOWS, ended=False) == 80
-    assert advanced(70, (80, 90), WINDOWS, ended=False) == 77
-    assert advanced(70, (80, None), WINDOWS, ended=False) == 70
-    assert advanced(None, (80, None), WINDOWS, ended=False) is None
-    assert advanced(70, (80,), WINDOWS, ended=False) == 70
-    assert advanced(70, (), (), ended=False) == 70
+    assert next_watermark(None, (100, 90), WINDOWS, ended=False) == 85
+    assert next_watermark(None, (80, 90), WINDOWS, ended=False) == 77
+    assert next_watermark(80, (80, 90), WINDOWS, ended=False) == 80
+    assert next_watermark(70, (80, 90), WINDOWS, ended=False) == 77
+    assert next_watermark(70, (80, None), WINDOWS, ended=False) == 70
+    assert next_watermark(None, (80, None), WINDOWS, ended=False) is None
+    assert next_watermark(70, (80,), WINDOWS, ended=False) == 70
+    assert next_watermark(70, (), (), ended=False) == 70
 
 
 def test_at_the_end_of_the_input_every_row_is_past() -> None:
-    assert advanced(None, (100, 90), WINDOWS, ended=True) == 91
-    assert advanced(95, (100, 90), WINDOWS, ended=True) == 95
+    assert next_watermark(None, (100, 90), WINDOWS, ended=True) == 91
+    assert next_watermark(95, (100, 90), WINDOWS, ended=True) == 95
 
 
 def test_results_of_other_joins_say_nothing_about_the_watermark() -> None:
     derived = Window(column=0, range_us=0, lateness_us=0, derived=True)
-    assert advanced(None, (100, 1), (WINDOW, derived), ended=False) == 97
-    assert advanced(None, (100, None), (WINDOW, derived), ended=False) == 97
-    assert advanced(7, (100,), (derived,), ended=False) == 7
+    assert next_watermark(None, (100, 1), (WINDOW, derived), ended=False) == 97
+    assert next_watermark(None, (100, None), (WINDOW, derived), ended=False) == 97
+    assert next_watermark(7, (100,), (derived,), ended=False) == 7

@@ -12,35 +12,35 @@ from hypothesis import strategies as st
 from spillway.errors import StateError
 from spillway.model.groups import all_groups, group_set
 from spillway.state.memory.tier import MemoryTier
-from spillway.state.rows.group import group_of, present
+from spillway.state.rows.group import group_of, groups_in
 from spillway.state.rows.pending import Pending, PendingWriter, group_counts, read_pending
 from spillway.state.rows.run import Position, Run, decode, read_run, write_run
-from spillway.state.rows.segment import Segment, rows_only, sorted_segment
+from spillway.state.rows.sorted_rows import SortedRows, rows_only, sort_rows
 from spillway.state.storage.storage import Storage
 
 GROUPS = 8
 HASHES = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40)
 
 
-def segment(hashes: list[int]) -> Segment:
+def segment(hashes: list[int]) -> SortedRows:
     numbers = pa.array(range(len(hashes)), pa.int64())
     batch = pa.RecordBatch.from_arrays([numbers, numbers.cast(pa.string())], names=["n", "s"])
-    return sorted_segment(np.array(hashes, dtype=np.int64), batch)
+    return sort_rows(np.array(hashes, dtype=np.int64), batch)
 
 
-def spread(rows: int) -> Segment:
+def spread(rows: int) -> SortedRows:
     """Rows evenly over all groups."""
     return segment([int(n * (2**64 // rows)) - 2**63 for n in range(rows)])
 
 
 def stored(
-    storage: Storage, rows: Segment, name: str = "runs/a-0.run", compression: str | None = None
+    storage: Storage, rows: SortedRows, name: str = "runs/a-0.run", compression: str | None = None
 ) -> Run:
     size, checksum = write_run(storage, name, rows, compression)
-    return Run(name, 0, Position(3), 3, rows.rows, size, checksum, present(rows.hashes, GROUPS))
+    return Run(name, 0, Position(3), 3, rows.rows, size, checksum, groups_in(rows.hashes, GROUPS))
 
 
-def same(left: Segment, right: Segment) -> bool:
+def same(left: SortedRows, right: SortedRows) -> bool:
     return bool((left.hashes == right.hashes).all()) and left.columns.equals(right.columns)
 
 
@@ -55,7 +55,7 @@ def test_a_run_is_read_back(tmp_path: Path, compression: str | None) -> None:
 
 def test_a_run_of_an_input_that_keeps_only_its_key(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
-    rows = Segment(np.array([1, 2, 2], dtype=np.int64), rows_only(3))
+    rows = SortedRows(np.array([1, 2, 2], dtype=np.int64), rows_only(3))
     back = read_run(storage, stored(storage, rows))
     assert back.hashes.tolist() == [1, 2, 2]
     assert (back.columns.num_rows, back.columns.num_columns) == (3, 0)
@@ -100,17 +100,17 @@ def test_the_memory_tier_loads_each_group_once(tmp_path: Path) -> None:
     half, everything = group_set(range(0, GROUPS, 2)), all_groups(GROUPS)
     first, read_bytes = tier.load(storage, run, half)
     assert read_bytes == run.bytes
-    assert present(np.sort(np.concatenate([one.hashes for one in first])), GROUPS) == half
+    assert groups_in(np.sort(np.concatenate([part.hashes for part in first])), GROUPS) == half
     both, read_bytes = tier.load(storage, run, everything)
     assert read_bytes == run.bytes
-    found = np.sort(np.concatenate([one.only_live(GROUPS).hashes for one in both]))
+    found = np.sort(np.concatenate([part.only_live(GROUPS).hashes for part in both]))
     assert found.tolist() == rows.hashes.tolist()
     (tmp_path / "durable" / run.name).unlink()
     again, read_bytes = tier.load(storage, run, everything)
-    assert (sum(one.only_live(GROUPS).rows for one in again), read_bytes) == (80, 0)
+    assert (sum(part.only_live(GROUPS).rows for part in again), read_bytes) == (80, 0)
     fewer, _ = tier.load(storage, run, half)
     owned = [half >> int(group) & 1 for group in group_of(rows.hashes, GROUPS)]
-    assert sum(one.only_live(GROUPS).rows for one in fewer) == sum(owned)
+    assert sum(part.only_live(GROUPS).rows for part in fewer) == sum(owned)
 
 
 def test_the_memory_tier_keeps_only_what_is_ordered(tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_the_memory_tier_keeps_only_what_is_ordered(tmp_path: Path) -> None:
 
 def test_names_that_begin_alike_are_different_runs(tmp_path: Path) -> None:
     storage, tier = Storage(str(tmp_path / "durable")), MemoryTier(str(tmp_path / "tier"), GROUPS)
-    one, other = stored(storage, spread(4), "runs/a-1.run"), stored(storage, spread(6), "runs/a-11.run")
+    first, other = stored(storage, spread(4), "runs/a-1.run"), stored(storage, spread(6), "runs/a-11.run")
     tier.load(storage, other, other.live)
-    segments, read_bytes = tier.load(storage, one, one.live)
-    assert (sum(part.rows for part in segments), read_bytes) == (4, one.bytes)
+    segments, read_bytes = tier.load(storage, first, first.live)
+    assert (sum(part.rows for part in segments), read_bytes) == (4, first.bytes)
 
 
 @given(HASHES, st.integers(1, 7), st.lists(st.integers(0, GROUPS - 1), unique=True))
@@ -145,11 +145,11 @@ def test_pending_rows_are_consumed_once_by_each_owner(
     for part in parts:
         writer.write(part)
     written = writer.close()
-    order = [one for part in parts for one in part.hashes.tolist()]
+    order = [hash_ for part in parts for hash_ in part.hashes.tolist()]
     owners = (group_set(mine), all_groups(GROUPS) & ~group_set(mine))
     for groups in owners:
         owned = group_of(np.array(order, dtype=np.int64), GROUPS)
-        wanted = [one for one, group in zip(order, owned, strict=True) if groups >> int(group) & 1]
+        wanted = [hash_ for hash_, group in zip(order, owned, strict=True) if groups >> int(group) & 1]
         got: list[int] = []
         for entry in written:
             left = Pending.from_json(entry.only(groups).to_json())

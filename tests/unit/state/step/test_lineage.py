@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.state.step.tally import LineageCounter, typical_error
+from spillway.state.step.lineage import LineageCounter, typical_error
 
 GROUPS = 5
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spillway.state.step.meter import Meter
+from spillway.state.step.meter import MemoryMeter
 
 SIZE = 8 << 20
 
@@ -23,7 +23,7 @@ def python_bytes() -> object:
 
 @pytest.mark.parametrize("made", [numpy_array, arrow_buffer, python_bytes])
 def test_what_a_step_allocates_counts_beside_the_images(made: object) -> None:
-    meter = Meter(lambda: 1_000)
+    meter = MemoryMeter(lambda: 1_000)
     assert callable(made)
     kept = made()
     meter.sample()
@@ -36,7 +36,7 @@ def test_what_a_step_allocates_counts_beside_the_images(made: object) -> None:
 
 def test_memory_that_was_there_before_may_go_without_hiding_what_comes() -> None:
     before = numpy_array()
-    meter = Meter(lambda: 0)
+    meter = MemoryMeter(lambda: 0)
     del before
     meter.sample()
     kept = numpy_array()

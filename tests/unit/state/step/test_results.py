@@ -11,9 +11,9 @@ from spillway.errors import SinkError
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.join.operator import JoinOperator
 from spillway.state.rows.group import group_starts
+from spillway.state.step.lineage import LineageCounter
 from spillway.state.step.operator import WireInput
 from spillway.state.step.results import ResultWriter
-from spillway.state.step.tally import LineageCounter
 
 GROUPS = 4
 OPERATOR = JoinOperator(

@@ -65,7 +65,7 @@ def test_a_checkpoint_on_s3_has_one_id(s3_server: Callable[..., Any]) -> None:
     server = s3_server()
     with ThreadPoolExecutor(max_workers=4) as pool:
         opened = list(pool.map(lambda _: Checkpoint(server.uri("bucket/state"), IDENTITY), range(4)))
-    assert len({one.query_id for one in opened}) == 1
+    assert len({checkpoint.query_id for checkpoint in opened}) == 1
     assert [name for name, body in server.objects.items() if body] == ["bucket/state/query.json"]
 
 

@@ -16,22 +16,22 @@ class TornEpochError(StateError):
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class LevelMessage:
     """What one processor tells another after a level."""
 
-    parcels: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    files: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Per join, files with rows for it."""
     reports: Mapping[int, str] = field(default_factory=dict)
-    """Of the joins that are done, told by a processor to itself only."""
+    """Of the joins that are done; a processor tells them only to itself."""
     input_rows: int = 0
-    """Rows of the view's inputs that came, told likewise."""
+    """Rows of the view's inputs that arrived; likewise."""
     seen: frozenset[tuple[int, int, str]] = frozenset()
-    """Levels, processors and attempts on which this delivery rests."""
+    """Levels, processors and attempts on which this message rests."""
 
     def to_json(self) -> str:
         return json.dumps(
             {
-                "parcels": {str(join): list(names) for join, names in self.parcels.items()},
+                "files": {str(join): list(names) for join, names in self.files.items()},
                 "reports": {str(join): report for join, report in self.reports.items()},
                 "input_rows": self.input_rows,
                 "seen": sorted(self.seen),
@@ -39,31 +39,31 @@ class Delivery:
         )
 
     @staticmethod
-    def from_json(text: str) -> "Delivery":
+    def from_json(text: str) -> "LevelMessage":
         body = json.loads(text)
-        return Delivery(
-            {int(join): tuple(names) for join, names in body["parcels"].items()},
+        return LevelMessage(
+            {int(join): tuple(names) for join, names in body["files"].items()},
             {int(join): report for join, report in body["reports"].items()},
             body["input_rows"],
             frozenset((level, processor, attempt) for level, processor, attempt in body["seen"]),
         )
 
 
-def together(inbox: Iterable[Delivery]) -> Delivery:
-    """What a processor was told, by all."""
-    parcels: dict[int, tuple[str, ...]] = {}
+def together(messages: Iterable[LevelMessage]) -> LevelMessage:
+    """One message of all that a processor was told."""
+    files: dict[int, tuple[str, ...]] = {}
     reports: dict[int, str] = {}
     input_rows, seen = 0, frozenset[tuple[int, int, str]]()
-    for one in inbox:
-        for join, names in one.parcels.items():
-            parcels[join] = tuple(sorted((*parcels.get(join, ()), *names)))
-        reports |= one.reports
-        input_rows += one.input_rows
-        seen |= one.seen
-    return Delivery(parcels, reports, input_rows, seen)
+    for message in messages:
+        for join, names in message.files.items():
+            files[join] = tuple(sorted((*files.get(join, ()), *names)))
+        reports |= message.reports
+        input_rows += message.input_rows
+        seen |= message.seen
+    return LevelMessage(files, reports, input_rows, seen)
 
 
-def agreed(tree: Graph, commits: Mapping[int, Delivery]) -> list[Report]:
+def consistent_reports(tree: Graph, commits: Mapping[int, LevelMessage]) -> list[Report]:
     """The reports of an epoch, by processor, if all its parts rest on the same attempts."""
     attempts: dict[tuple[int, int], str] = {}
     for commit in commits.values():
@@ -79,7 +79,7 @@ def agreed(tree: Graph, commits: Mapping[int, Delivery]) -> list[Report]:
     return reports
 
 
-def remove_parcels(state: str) -> None:
+def remove_exchange(state: str) -> None:
     """Delete what was on its way; nothing is when an epoch is over."""
     storage = Storage(state)
     storage.delete(storage.list(f"{DIRECTORY}/"))

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from spillway.state.rows.group import BoolArray, Int64Array, cut
+from spillway.state.rows.group import BoolArray, Int64Array, group_of, group_offsets
 
 OPEN_BYTES, ARRAY_BYTES = 2400, 400
 """What a mapped batch and each of its arrays take as objects, as measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SortedRows:
     hashes: Int64Array
     columns: pa.RecordBatch
     live: BoolArray | None = None
@@ -41,15 +41,29 @@ class Segment:
         """What it takes to have it mapped, besides its values."""
         return OPEN_BYTES + ARRAY_BYTES * sum(_arrays(field.type) for field in self.columns.schema)
 
-    def slice(self, start: int, stop: int) -> "Segment":
+    def slice(self, start: int, stop: int) -> "SortedRows":
         """Some rows of a segment all of whose rows count; nothing is copied."""
-        return Segment(self.hashes[start:stop], self.columns.slice(start, stop - start))
+        return SortedRows(self.hashes[start:stop], self.columns.slice(start, stop - start))
+
+    def take(self, positions: Int64Array) -> "SortedRows":
+        """The rows at these positions, all of which count."""
+        return SortedRows(self.hashes[positions], take(self.columns, positions))
+
+    def matches(self, needles: Int64Array, groups: int) -> tuple[Int64Array, Int64Array]:
+        """The positions of the live rows of these hashes, and for each which of the hashes it has."""
+        low = np.searchsorted(self.hashes, needles, side="left")
+        counts = np.searchsorted(self.hashes, needles, side="right") - low
+        if self.live is not None:
+            counts = counts * self.live[group_of(needles, groups)]
+        of = np.repeat(np.arange(len(needles)), counts)
+        offsets = np.cumsum(counts) - counts
+        return np.repeat(low - offsets, counts) + np.arange(len(of)), of
 
     def live_rows(self, groups: int) -> Int64Array | None:
         """The positions of the rows that count, ascending, or None when all do."""
         if self.live is None or bool(self.live.all()):
             return None
-        sizes = np.diff(cut(self.hashes, groups))
+        sizes = np.diff(group_offsets(self.hashes, groups))
         return np.flatnonzero(np.repeat(self.live, sizes)).astype(np.int64)
 
     def live_bytes(self, groups: int) -> float:
@@ -57,11 +71,11 @@ class Segment:
         rows = self.live_rows(groups)
         return self.nbytes if rows is None else self.row_bytes * len(rows)
 
-    def only_live(self, groups: int) -> "Segment":
+    def only_live(self, groups: int) -> "SortedRows":
         rows = self.live_rows(groups)
         if rows is None:
-            return Segment(self.hashes, self.columns)
-        return Segment(self.hashes[rows], take(self.columns, rows))
+            return SortedRows(self.hashes, self.columns)
+        return self.take(rows)
 
 
 def _arrays(kind: pa.DataType) -> int:
@@ -69,9 +83,9 @@ def _arrays(kind: pa.DataType) -> int:
     return 1 + sum(_arrays(kind.field(number).type) for number in range(kind.num_fields))
 
 
-def sorted_segment(hashes: Int64Array, columns: pa.RecordBatch) -> Segment:
+def sort_rows(hashes: Int64Array, columns: pa.RecordBatch) -> SortedRows:
     order = np.argsort(hashes, kind="stable")
-    return Segment(hashes[order], take(columns, order))
+    return SortedRows(hashes[order], take(columns, order))
 
 
 def take(columns: pa.RecordBatch, rows: Int64Array) -> pa.RecordBatch:
@@ -83,7 +97,9 @@ def rows_only(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
 
 
-def merge(segments: Sequence[Segment], groups: int, sample: Callable[[], None] = lambda: None) -> Segment:
+def merge(
+    segments: Sequence[SortedRows], groups: int, sample: Callable[[], None] = lambda: None
+) -> SortedRows:
     """All live rows of the segments in hash order.
 
     Stable: rows of equal hash keep the order of the segments. The position of a match among the matches of
@@ -94,23 +110,23 @@ def merge(segments: Sequence[Segment], groups: int, sample: Callable[[], None] =
     live = [(segment, rows) for segment, rows in live if (segment.rows if rows is None else len(rows))]
     if len(live) < 2:
         return (live[0][0] if live else segments[0]).only_live(groups)
-    hashes = np.concatenate([one.hashes if rows is None else one.hashes[rows] for one, rows in live])
+    hashes = np.concatenate([part.hashes if rows is None else part.hashes[rows] for part, rows in live])
     order = np.argsort(hashes, kind="stable")
     schema = live[0][0].columns.schema
     if not len(schema):
-        return Segment(hashes[order], rows_only(len(order)))
+        return SortedRows(hashes[order], rows_only(len(order)))
     columns = []
     for number in range(len(schema)):
         whole = _together(live, number)
         columns.append(whole.take(pa.array(order)))
         sample()
         del whole
-    return Segment(hashes[order], pa.RecordBatch.from_arrays(columns, schema=schema))
+    return SortedRows(hashes[order], pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
-def _together(live: Sequence[tuple[Segment, Int64Array | None]], number: int) -> pa.Array:
+def _together(live: Sequence[tuple[SortedRows, Int64Array | None]], number: int) -> pa.Array:
     """The live rows of one column of some segments."""
-    columns = [one.columns.column(number) for one, _ in live]
+    columns = [segment.columns.column(number) for segment, _ in live]
     return pa.concat_arrays(
         [
             column if rows is None else column.take(pa.array(rows))

@@ -19,7 +19,7 @@ LOOK_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class FileBarrier:
     storage: Storage
     name: str
     """Of this run of the epoch; no other has it."""
