@@ -40,7 +40,7 @@ def join(
     ] = "spillway,spark-default,spark-rocksdb,duckdb",
     limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
     free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """A three-way join of streams: rows per second, memory, and growth of epochs."""
     _show(_joined("join", rows, epochs, engines, limit_seconds, free_run=free_run), json)
@@ -55,7 +55,7 @@ def tree(
     ] = "spillway,spark-default,duckdb",
     limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
     repeats: Annotated[int, typer.Option(help="Runs of each; the median counts.", min=1)] = 3,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
     _show(_joined("tree", rows, epochs, engines, limit_seconds, repeats=repeats), json)
@@ -67,7 +67,7 @@ def spill(
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
     limit_seconds: Annotated[float, typer.Option(help="Stop the peer after this long.", min=1)] = 120.0,
     pause: Annotated[bool, typer.Option(help="Also how long spills of 200 MB hold up epochs.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
     from spillway.lab.bench import bench_spill
@@ -80,15 +80,15 @@ def relocation(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 240_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=20)] = 45,
     balance: Annotated[bool, typer.Option(help="Also five processors, one of them slow.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
     from spillway.lab.bench import SETTINGS, bench_relocation
     from spillway.spark.session import Session
 
     with Session(settings=SETTINGS) as session:
-        figures = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
-    _show(figures, json)
+        metrics = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
+    _show(metrics, json)
 
 
 @bench.command()
@@ -105,7 +105,7 @@ def maintain(
     indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
     refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
     spark: Annotated[bool, typer.Option(help="Delta tables instead, and queries by Spark jobs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
     if spark:
@@ -115,7 +115,7 @@ def maintain(
         from spillway.spark.session import Session
 
         with Session() as session:
-            figures = bench_tables(
+            metrics = bench_tables(
                 session.spark,
                 relations=relations,
                 rows=rows,
@@ -125,11 +125,11 @@ def maintain(
                 repeats=repeats,
                 note=say,
             )
-        _show(figures, json)
+        _show(metrics, json)
         return
     from spillway.lab.bench import bench_maintain
 
-    figures = bench_maintain(
+    metrics = bench_maintain(
         relations=relations,
         rows=rows,
         servers=servers,
@@ -141,7 +141,7 @@ def maintain(
         refresh=refresh,
         note=say,
     )
-    _show(figures, json)
+    _show(metrics, json)
 
 
 @bench.command()
@@ -155,14 +155,14 @@ def compute(
     engines: Annotated[str | None, typer.Option(help="Which engines, with commas; default all.")] = None,
     scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
     limit_seconds: Annotated[float, typer.Option(help="Stop a run after this long.", min=1)] = 60.0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
     from spillway.lab.bench import ENGINES, RELATIONS, bench_compute
 
     counts = RELATIONS if relations is None else _numbers(relations, "--relations")
     chosen = ENGINES if engines is None else tuple(engine.strip() for engine in engines.split(","))
-    figures = bench_compute(
+    metrics = bench_compute(
         relations=counts,
         queries=queries,
         engines=chosen,
@@ -170,9 +170,9 @@ def compute(
         limit_seconds=limit_seconds,
         note=say,
     )
-    for claim in figures["claims"]:
+    for claim in metrics["claims"]:
         say(claim)
-    _show(figures, json)
+    _show(metrics, json)
 
 
 @bench.command()
@@ -184,7 +184,7 @@ def tpch(
         str | None, typer.Option(help="Which queries, with commas; default q3 and q9_columns.")
     ] = None,
     repeats: Annotated[int, typer.Option(help="Turns of each, after warming up.", min=1)] = 5,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
     from spillway.lab.bench import DEFAULT_QUERIES, bench_tpch
@@ -224,9 +224,9 @@ def _joined(
     )
 
 
-def _show(figures: dict[str, Any], json: bool) -> None:
+def _show(metrics: dict[str, Any], json: bool) -> None:
     if json:
-        print_json(figures)
+        print_json(metrics)
     else:
-        for key, value in figures.items():
+        for key, value in metrics.items():
             typer.echo(f"{key}: {value}")

@@ -19,7 +19,7 @@ def figure(
         typer.Option(min=1, help="Runs with different data, of figures 7.13 to 7.17: 5, quick 1."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
 ) -> None:
     """Run an experiment on the real engine and draw it as the literature does."""
     from spillway.lab.paper import FIGURES, Reproduction, reproduce  # imports Spark

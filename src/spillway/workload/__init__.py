@@ -10,7 +10,7 @@ from spillway.workload.options import StreamOptions, parse_options
 from spillway.workload.row_slices import count_results, keys, rows
 from spillway.workload.stocks import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
 from spillway.workload.tpch import QUERIES, tables_of
-from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, TREE, VIEW, TreeJoin
+from spillway.workload.tree_workload import SCHEMA_SQL, STREAMS, TREE, VIEW, TreeWorkload
 from spillway.workload.uniform import UniformJoin
 from spillway.workload.workload import Workload
 
@@ -27,7 +27,7 @@ __all__ = [
     "VIEW",
     "MultiJoin",
     "StreamOptions",
-    "TreeJoin",
+    "TreeWorkload",
     "UniformJoin",
     "Workload",
     "count_results",

@@ -22,7 +22,7 @@ from spillway.lab.paper.tree import (
 from spillway.manager.budget import Budget
 from spillway.policy.spill.registry import default_spill, default_spill_share
 from spillway.workload.group_key import partition_of
-from spillway.workload.tree_join import VIEW, TreeJoin
+from spillway.workload.tree_workload import VIEW, TreeWorkload
 
 
 def outcome(
@@ -136,7 +136,7 @@ def test_every_experiment_has_a_workload_with_results(name: str) -> None:
 
 def test_what_a_partition_produces_says_little_about_what_becomes_of_it() -> None:
     """Rows of odd partitions of the first column have values of the later half of the second."""
-    made = TreeJoin(("2", "2", "2"), 3_600, 1_800)
+    made = TreeWorkload(("2", "2", "2"), 3_600, 1_800)
     rows = made.piece("c", 0, 3_600)
     x, y = (partition_of(rows.column(name).to_numpy(), 300) for name in ("x", "y"))
     assert np.mean(y[x % 2 == 1]) > np.mean(y[x % 2 == 0]) + 100

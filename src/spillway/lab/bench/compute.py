@@ -12,7 +12,7 @@ from typing import Any
 from spillway.errors import JobError
 from spillway.job import SPARK_DEFAULTS, read_costs
 from spillway.lab.bench.compute_claims import claims
-from spillway.lab.bench.compute_metrics import CHOSEN, ENGINES, QueryRuns, compute_figures
+from spillway.lab.bench.compute_metrics import CHOSEN, ENGINES, QueryRuns, compute_metrics
 from spillway.workload import RESULT_ROWS, ROWS, generate_query
 
 RELATIONS = (8, 12, 16, 24, 32)
@@ -61,7 +61,7 @@ def bench_compute(
         "limit_seconds": limit_seconds,
         "relations": list(relations),
         "scale": scale,
-        **compute_figures(runs),
+        **compute_metrics(runs),
         "claims": claims(runs),
         "runs": [{**asdict(one), "q_errors": [round(error, 3) for error in one.q_errors]} for one in runs],
     }

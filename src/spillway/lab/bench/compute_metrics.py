@@ -1,7 +1,7 @@
-"""The figures of `bench compute`, from the runs' times alone. Pure.
+"""The metrics of `bench compute`, from the runs' times alone. Pure.
 
 Ratios are a peer's seconds over the chosen tree's (above 1: the chosen tree is faster), averaged over queries
-as a geometric mean and as the ratio of all seconds. A figure whose engine is missing is None. A peer that
+as a geometric mean and as the ratio of all seconds. A metric whose engine is missing is None. A peer that
 was stopped counts with the time it had: its ratio is a lower bound then, and named in `lower_bounds`. One
 that failed otherwise has no time in that query; `unfinished` counts both.
 """
@@ -80,14 +80,14 @@ class QueryRuns:
     """Of the results of the trees and of DuckDB in any order, from runs that are not measured."""
 
 
-def compute_figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
-    """All figures, overall and by number of relations."""
+def compute_metrics(runs: Sequence[QueryRuns]) -> dict[str, Any]:
+    """All metrics, overall and by number of relations."""
     counts = sorted({one.relations for one in runs})
-    by_count = {str(count): _figures([one for one in runs if one.relations == count]) for count in counts}
-    return {**_figures(runs), "by_relations": by_count}
+    by_count = {str(count): _metrics([one for one in runs if one.relations == count]) for count in counts}
+    return {**_metrics(runs), "by_relations": by_count}
 
 
-def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
+def _metrics(runs: Sequence[QueryRuns]) -> dict[str, Any]:
     engines = [name for name in ENGINES if any(name in one.seconds for one in runs)]
     slower = [excess for one in runs if (excess := over_best(one)) is not None]
     slower_sql = [excess for one in runs if (excess := over_best(one, SQL_TREES)) is not None]

@@ -102,15 +102,15 @@ def bench_maintain(
                 for strategy, found in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {found}")
             wrong = maintenance.manager.verify()
-            figures: dict[str, Any] = {
+            metrics: dict[str, Any] = {
                 "bench": "maintain", "relations": relations, "rows": rows, "servers": servers, "ratio": ratio,
                 "indexed": indexed,
                 "load_seconds": round(load_seconds, 3), "results": results, "wrong_rows": wrong,
                 "ratios": ratios_of(results),
             }  # fmt: skip
             if refresh:
-                figures["refresh"] = _refresh(maintenance, tables, dsn_of, write, rows, repeats, note)
-        return figures
+                metrics["refresh"] = _refresh(maintenance, tables, dsn_of, write, rows, repeats, note)
+        return metrics
 
 
 def _round(maintenance: Maintenance, strategy: str, write: Callable[[int], None], count: int) -> RoundReport:

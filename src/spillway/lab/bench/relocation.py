@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from spillway.job import SourceSpec
-from spillway.lab.bench.relocation_metrics import Entry, balance_figures, moving_figures, resize_figures
+from spillway.lab.bench.relocation_metrics import Entry, balance_metrics, moving_metrics, resize_metrics
 from spillway.lab.engines import STREAMS, VIEW
 from spillway.manager.journal import FILE_NAME, read_journal
 from spillway.model import members, placed_on
@@ -45,14 +45,14 @@ def bench_relocation(
 ) -> dict[str, Any]:
     """`rows` per stream and `epochs` for the cost of moving; `balance`: the second part too."""
     rows -= rows % epochs  # files of equal length
-    figures: dict[str, Any] = {"bench": "relocation", "rows": rows, "epochs": epochs}
+    metrics: dict[str, Any] = {"bench": "relocation", "rows": rows, "epochs": epochs}
     with tempfile.TemporaryDirectory(prefix="spillway-bench-relocation-") as scratch:
         root = Path(scratch)
-        figures |= _moving(session, root, rows, epochs, note)
-        figures |= _resizing(session, root, epochs, note)
+        metrics |= _moving(session, root, rows, epochs, note)
+        metrics |= _resizing(session, root, epochs, note)
         if balance:
-            figures |= _balance(session, root, note)
-    return figures
+            metrics |= _balance(session, root, note)
+    return metrics
 
 
 def _moving(
@@ -71,7 +71,7 @@ def _moving(
             entries = _run(session, root / "data", out, mover, processors=2, groups=GROUPS)
             note(f"{out.name}: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
             runs.append(entries)
-    return moving_figures(still, moving)
+    return moving_metrics(still, moving)
 
 
 def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], None]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], N
     options = {"processors": 2, "groups": GROUPS, "files": RESIZE_FILES}
     entries = _run(session, root / "data", root / "resize", resizer, **options)
     note(f"resize: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
-    return resize_figures(entries, asked)
+    return resize_metrics(entries, asked)
 
 
 def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[
     for number, (name, options) in enumerate(variants.items()):
         runs[name] = _run(session, root / "slow", root / f"balance-{number}", **emulated, **options)
         note(f"{name}: {sum(entry['seconds']['total'] for entry in runs[name]):.1f} s")
-    return balance_figures(runs, UNLOADED)
+    return balance_metrics(runs, UNLOADED)
 
 
 class _Hand(ABC):

@@ -1,4 +1,4 @@
-"""The figures of `bench relocation`, from journals alone. Pure.
+"""The metrics of `bench relocation`, from journals alone. Pure.
 
 Cost of moving: rows per second of runs in which some groups change their processor every so many epochs, over
 those of runs in which nothing moves; medians over pairs of runs. Delay: the median length of epochs in which
@@ -37,7 +37,7 @@ def rounds(entries: Sequence[Entry]) -> int:
     return sum(bool(entry["relocation"]["begun"]) for entry in entries)
 
 
-def moving_figures(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[Entry]]) -> dict[str, Any]:
+def moving_metrics(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[Entry]]) -> dict[str, Any]:
     """`still` and `moving` are runs of the same input, in pairs."""
     one = [entry for run in moving for entry in run]
     loads = [load for entry in one for load in entry["relocation"]["loads"]]
@@ -55,7 +55,7 @@ def moving_figures(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[E
     }
 
 
-def balance_figures(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[str, Any]:
+def balance_metrics(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[str, Any]:
     """`runs` by name; `unloaded` is the one that the others are compared with."""
     steady = {name: steady_rows_per_s(entries) for name, entries in runs.items()}
     return {
@@ -69,7 +69,7 @@ def balance_figures(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[
     }
 
 
-def resize_figures(entries: Sequence[Entry], requested: Sequence[int]) -> dict[str, Any]:
+def resize_metrics(entries: Sequence[Entry], requested: Sequence[int]) -> dict[str, Any]:
     """A run in which other numbers of processors were asked for after these epochs."""
     ends = {entry["sequence"]: entry["time"] + entry["seconds"]["total"] for entry in entries}
     gaps = {number: ends[number] - ends[number - 1] for number in ends if number - 1 in ends}

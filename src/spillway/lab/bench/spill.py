@@ -20,7 +20,7 @@ from spillway.lab.bench.spill_metrics import (
     SHARES,
     Entry,
     peak_resident_bytes,
-    spill_figures,
+    spill_metrics,
     spill_pauses,
 )
 from spillway.lab.engines import (
@@ -70,8 +70,8 @@ def bench_spill(
         )
         results.append(_run(SPARK_ROCKSDB, argv, limit_seconds, note))
     settings = {"rows": rows, "epochs": epochs, "needed_bytes": needed_bytes}
-    figures = {"bench": "spill", **settings, **spill_figures(results, journals)}
-    return figures | {"spill_pauses": _pauses(limit_seconds, note)} if pause else figures
+    metrics = {"bench": "spill", **settings, **spill_metrics(results, journals)}
+    return metrics | {"spill_pauses": _pauses(limit_seconds, note)} if pause else metrics
 
 
 def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str, float]]:

@@ -1,4 +1,4 @@
-"""The figures of `bench spill`, from results and journals alone.
+"""The metrics of `bench spill`, from results and journals alone.
 
 How they are computed: the time to half is that of the first commit after which at least half of the final
 results are out. The pause of a spill is the time in which a processor frees memory, the longest of all
@@ -6,7 +6,7 @@ processors, over the time of its epoch. The ratio of clean-up is rows that drove
 per second of those epochs, over the same of the epochs with input; both include the fixed cost of a job. A
 row of the last input drives several terms of the clean-up and counts in each.
 
-A figure that cannot be had is None, never 0. A peer that was stopped early counts with its limit: then the
+A metric that cannot be had is None, never 0. A peer that was stopped early counts with its limit: then the
 ratio to it is the most that it can be.
 """
 
@@ -22,7 +22,7 @@ SHARES = {HALF: 2, FIFTH: 5}
 Entry = Mapping[str, Any]
 
 
-def spill_figures(results: Sequence[PeerResult], journals: Mapping[str, Sequence[Entry]]) -> dict[str, Any]:
+def spill_metrics(results: Sequence[PeerResult], journals: Mapping[str, Sequence[Entry]]) -> dict[str, Any]:
     """What `spillway bench spill --json` prints; `journals` has the epochs of each run of Spillway."""
     by_name = {result.engine: result for result in results}
     counts = {result.results for result in results if result.finished}

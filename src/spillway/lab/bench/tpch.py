@@ -27,24 +27,24 @@ def bench_tpch(
     from spillway.lab.bench.tpch_run import TpchBench
     from spillway.spark.session import Session
 
-    figures = []
+    metrics = []
     with (
         tempfile.TemporaryDirectory(prefix="spillway-bench-tpch-") as scratch,
         Session(settings=SPARK_DEFAULTS) as session,
     ):
         bench = TpchBench(session.spark, read_costs(), data, Path(scratch))
         for query in queries:
-            figures.append(query_figures(bench.run(query, repeats)))
-            note(_line(figures[-1]))
+            metrics.append(query_metrics(bench.run(query, repeats)))
+            note(_line(metrics[-1]))
     return {
         "bench": "tpch",
         "repeats": repeats,
-        "ratio_worst": max(one["ratio"] for one in figures),
-        "queries": figures,
+        "ratio_worst": max(one["ratio"] for one in metrics),
+        "queries": metrics,
     }
 
 
-def query_figures(runs: "TpchRuns") -> dict[str, Any]:
+def query_metrics(runs: "TpchRuns") -> dict[str, Any]:
     """Of one query: medians, and what ran."""
     compute, spark = median(runs.compute_seconds), median(runs.spark_seconds)
     opening = median(runs.opening_seconds)

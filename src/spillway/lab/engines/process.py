@@ -10,7 +10,7 @@ that is a JSON object (see `serve`); it ends with its input.
 
 Invariant: when `close` returns, no process of the engine's tree is left. An engine that fails, ends without
 an answer or overruns is a result (`finished` is false, `note` says why), so that one bad peer does not cost
-the others' figures. Known limit: a descendant that is born and orphaned between two memory samples is not
+the others' metrics. Known limit: a descendant that is born and orphaned between two memory samples is not
 found.
 """
 

@@ -59,7 +59,7 @@ class PeerResult:
 
     @property
     def peak_bytes(self) -> int:
-        """The figure to compare: shared pages counted once where the system can tell."""
+        """The number to compare: shared pages counted once where the system can tell."""
         return self.peak_rss_bytes if self.peak_pss_bytes is None else self.peak_pss_bytes
 
     def to_json(self) -> str:
@@ -111,13 +111,13 @@ SPARK_DEFAULT = "spark-default"
 SPARK_TUNED = "spark-tuned"
 SPARK_ROCKSDB = "spark-rocksdb"
 DUCKDB = "duckdb"
-Figure = float | int | str | bool | None
+Metric = float | int | str | bool | None
 _STEADY_EPOCHS = slice(5, 10)  # epochs 6-10: after warm-up, before state is large
 _LAST_EPOCHS = 5
 
 
-def compare(results: Iterable[PeerResult]) -> dict[str, Figure | dict[str, Figure]]:
-    """The figures that `spillway bench join --json` prints."""
+def compare(results: Iterable[PeerResult]) -> dict[str, Metric | dict[str, Metric]]:
+    """The metrics that `spillway bench join --json` prints."""
     by_engine = {result.engine: result for result in results}
     own = by_engine.get(SPILLWAY)
     return {

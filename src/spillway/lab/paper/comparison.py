@@ -1,4 +1,4 @@
-"""The runs of an experiment side by side: the figures that are printed and returned as JSON. Pure."""
+"""The runs of an experiment side by side: the metrics that are printed and returned as JSON. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_result
                 f"the workload has {expected_results}; please report this"
             )
     by_label = {one.variant.label: one for one in outcomes}
-    figures: dict[str, Any] = {
+    metrics: dict[str, Any] = {
         "figure": experiment.name,
         "rows": experiment.rows,
         "epochs": experiment.epochs,
@@ -34,21 +34,21 @@ def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_result
     }
     if LEAST in by_label and MOST in by_label:
         least, most = by_label[LEAST], by_label[MOST]
-        figures["ratio_least_most"] = _ratio(least.runtime_results, most.runtime_results)
-        figures["cleanup_ratio"] = _ratio(least.cleanup_seconds, most.cleanup_seconds)
-        figures["cleanup_results_ratio"] = _ratio(least.cleanup_results, most.cleanup_results)
+        metrics["ratio_least_most"] = _ratio(least.runtime_results, most.runtime_results)
+        metrics["cleanup_ratio"] = _ratio(least.cleanup_seconds, most.cleanup_seconds)
+        metrics["cleanup_results_ratio"] = _ratio(least.cleanup_results, most.cleanup_results)
     for name, baseline in ((LAZY, NO_RELOCATION), (WITH_RELOCATION, NO_RELOCATION), (ACTIVE, LAZY)):
         if name in by_label and baseline in by_label:
-            figures |= _placement_ratios(by_label[name], by_label[baseline])
+            metrics |= _placement_ratios(by_label[name], by_label[baseline])
     if UNBOUNDED in by_label and LAZY in by_label:
         ratio = _ratio(by_label[UNBOUNDED].runtime_results, by_label[LAZY].runtime_results)
-        figures["ratio_runtime_results_unbounded"] = ratio
+        metrics["ratio_runtime_results_unbounded"] = ratio
     if ALL_MEMORY in by_label and experiment.axis is Axis.RESULTS_BY_CLOCK:
-        figures["wall_ratio_to_all_memory"] = {
+        metrics["wall_ratio_to_all_memory"] = {
             label: _ratio(one.wall_seconds, by_label[ALL_MEMORY].wall_seconds)
             for label, one in by_label.items()
         }
-    return figures
+    return metrics
 
 
 def _placement_ratios(one: Outcome, baseline: Outcome) -> dict[str, Any]:
@@ -62,11 +62,11 @@ def _placement_ratios(one: Outcome, baseline: Outcome) -> dict[str, Any]:
     }
 
 
-def lines(figures: dict[str, Any]) -> list[str]:
+def lines(metrics: dict[str, Any]) -> list[str]:
     """The comparison for people."""
-    width = max(len(label) for label in figures["variants"])
-    made = [f"figure {figures['figure']}: {figures['results_total']:,} results in all"]
-    for label, one in figures["variants"].items():
+    width = max(len(label) for label in metrics["variants"])
+    made = [f"figure {metrics['figure']}: {metrics['results_total']:,} results in all"]
+    for label, one in metrics["variants"].items():
         made.append(
             f"{label:<{width}}  {one['runtime_results']:>12,} at run time  {one['cleanup_results']:>12,} "
             f"in clean-up ({one['early_cleanup_results']:,} of them during the run; "
@@ -75,23 +75,23 @@ def lines(figures: dict[str, Any]) -> list[str]:
         )
         if one["stopped"] is not None:
             made.append(f"{'':<{width}}  {one['stopped']}")
-    if "ratio_least_most" in figures:
+    if "ratio_least_most" in metrics:
         made.append(
-            f"less over more productive: {figures['ratio_least_most']} times the results at run time, "
-            f"{figures['cleanup_ratio']} times the clean-up"
+            f"less over more productive: {metrics['ratio_least_most']} times the results at run time, "
+            f"{metrics['cleanup_ratio']} times the clean-up"
         )
-    if "ratio_runtime_results" in figures:
+    if "ratio_runtime_results" in metrics:
         made.append(
-            f"against the other: {figures['ratio_runtime_results']} times the results at run time, "
-            f"{figures['cleanup_ratio']} times the clean-up, "
-            f"{figures['busiest_cleanup_rows_ratio']} times the rows to clean up on the busiest processor"
+            f"against the other: {metrics['ratio_runtime_results']} times the results at run time, "
+            f"{metrics['cleanup_ratio']} times the clean-up, "
+            f"{metrics['busiest_cleanup_rows_ratio']} times the rows to clean up on the busiest processor"
         )
-    if "ratio_runtime_results_unbounded" in figures:
+    if "ratio_runtime_results_unbounded" in metrics:
         made.append(
             f"{UNBOUNDED} against {LAZY}: "
-            f"{figures['ratio_runtime_results_unbounded']} times the results at run time"
+            f"{metrics['ratio_runtime_results_unbounded']} times the results at run time"
         )
-    for label, ratio in figures.get("wall_ratio_to_all_memory", {}).items():
+    for label, ratio in metrics.get("wall_ratio_to_all_memory", {}).items():
         made.append(f"{label}: {ratio} times the time of {ALL_MEMORY} by the clock")
     return made
 

@@ -19,7 +19,7 @@ RIGHT_DEEP, BUSHY = "right-deep", "segmented bushy"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TreeLine:
     """One line of a figure at one place of the horizontal axis."""
 
     label: str
@@ -33,7 +33,7 @@ class Point:
     x: str
     relations: int
     seeds: tuple[int, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[TreeLine, ...]
     files: int = 1
 
 
@@ -51,8 +51,8 @@ def bushy(size: int, *, by_steps: bool = True) -> MakeTree:
     return lambda model: compose(model, size, by_steps=by_steps)
 
 
-def _pair(size: int) -> tuple[Line, ...]:
-    return Line(RIGHT_DEEP, right_deep_tree), Line(BUSHY, bushy(size))
+def _pair(size: int) -> tuple[TreeLine, ...]:
+    return TreeLine(RIGHT_DEEP, right_deep_tree), TreeLine(BUSHY, bushy(size))
 
 
 def _seeds(count: int) -> tuple[int, ...]:
@@ -66,8 +66,8 @@ def _group_sizes(relations: int, seeds: tuple[int, ...]) -> tuple[Point, ...]:
             relations,
             seeds,
             (
-                Line("largest result probes", bushy(size, by_steps=False)),
-                Line("fewest probe steps", bushy(size)),
+                TreeLine("largest result probes", bushy(size, by_steps=False)),
+                TreeLine("fewest probe steps", bushy(size)),
             ),
         )
         for size in range(3, 7)
@@ -80,7 +80,7 @@ _EXPERIMENTS = (
         "Files per relation (there: data servers), right-deep",
         "relations",
         tuple(
-            Point(f"{count}", count, _seeds(3), (Line(f"{files} files", right_deep_tree),), files)
+            Point(f"{count}", count, _seeds(3), (TreeLine(f"{files} files", right_deep_tree),), files)
             for count in (8, 12, 16)
             for files in (1, 2, 4)
         ),
@@ -102,7 +102,7 @@ _EXPERIMENTS = (
         "Relations in the group that probes the final segment, 16 relations",
         "most relations per group",
         tuple(
-            Point(f"{size}", 16, _seeds(4), (Line("largest result probes", bushy(size, by_steps=False)),))
+            Point(f"{size}", 16, _seeds(4), (TreeLine("largest result probes", bushy(size, by_steps=False)),))
             for size in (2, 3, 4, 5, 6, 8)
         ),
     ),
@@ -121,7 +121,7 @@ _EXPERIMENTS = (
                 f"{seed}",
                 32,
                 (seed,),
-                (Line("segmented right-deep", minimized_work), Line(BUSHY, incremental_tree)),
+                (TreeLine("segmented right-deep", minimized_work), TreeLine(BUSHY, incremental_tree)),
             )
             for seed in range(10)
         ),

@@ -102,11 +102,11 @@ def _cleanups(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points
     return [(one.variant.label, one.restored) for one in outcomes] if axis is Axis.MEMORY else []
 
 
-def draw_compute_figure(experiment: ComputeExperiment, figures: dict[str, Any], directory: Path) -> Path:
+def draw_compute_figure(experiment: ComputeExperiment, metrics: dict[str, Any], directory: Path) -> Path:
     """Write `figure-NAME.svg`; returns where."""
 
     def draw(axes: "Axes") -> None:
-        for number, (label, points) in enumerate(figures["seconds"].items()):
+        for number, (label, points) in enumerate(metrics["seconds"].items()):
             axes.plot(list(points), list(points.values()), label=label, marker=MARKS[number % len(MARKS)])
         axes.set_title(f"Figure {experiment.name}: {experiment.title}")
         axes.set_xlabel(experiment.x_label)
@@ -122,9 +122,9 @@ if TYPE_CHECKING:
 _NUMBERS = ("updates", "keys of the query", "join ratio", "changed sources", "ms per 64 bytes")
 
 
-def draw_maintain_figure(experiment: MaintainExperiment, figures: dict[str, Any], directory: Path) -> Path:
+def draw_maintain_figure(experiment: MaintainExperiment, metrics: dict[str, Any], directory: Path) -> Path:
     """Write `figure-NAME.svg`; returns where."""
-    lines: dict[str, dict[str, float]] = figures["lines"]
+    lines: dict[str, dict[str, float]] = metrics["lines"]
     if experiment.name.startswith("table-"):  # seconds are in the table, relations in the drawing
         lines = {label: points for label, points in lines.items() if "over" in label}
 

@@ -26,7 +26,7 @@ from spillway.lab.paper.outcome import Outcome
 from spillway.lab.paper.tree_reasons import reasons
 from spillway.manager import MINIMUM_BYTES
 from spillway.policy.spill import default_spill_share
-from spillway.workload import TreeJoin
+from spillway.workload import TreeWorkload
 
 BOTTOM_UP, LOCAL, GLOBAL, PENALTY = "bottom-up", "local-output", "global-output", "global-output-penalty"
 PAPER = "global-output-penalty-paper"
@@ -72,11 +72,11 @@ class TreeExperiment:
             Variant(name, name, self.spill_share, processors=self.processors) for name in self.strategies
         )
 
-    def workload(self, seed: int) -> TreeJoin:
+    def workload(self, seed: int) -> TreeWorkload:
         alone = f"1:1/2:{LONELY * self.tuple_range}"
         kinds = {ratio: f"{2 * int(ratio)}:1/2,{alone}" for ratio in "123"}
         first, second, third = (kinds[ratio] for ratio in self.ratios.split("-"))
-        return TreeJoin(
+        return TreeWorkload(
             (first, second, third), self.rows, self.tuple_range, self.groups, self.width_bytes, seed
         )
 
@@ -120,7 +120,7 @@ def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
 def compare_strategies(
     experiment: TreeExperiment, by_seed: Sequence[Sequence[Outcome]], expected: Sequence[int]
 ) -> dict[str, Any]:
-    """The figures of all seeds, and ratios of the averages; refuses a run with a wrong number of results."""
+    """The metrics of all seeds, and ratios of the averages; refuses a run with a wrong number of results."""
     for seed, (outcomes, results) in enumerate(zip(by_seed, expected, strict=True)):
         for one in outcomes:
             if one.results_total != results and (one.complete or one.results_total > results):
@@ -194,28 +194,28 @@ def _by_join(one: Outcome, groups: int) -> list[int]:
     return [counts[join] for join in range(max(counts, default=-1) + 1)]
 
 
-def tree_lines(figures: dict[str, Any]) -> list[str]:
+def tree_lines(metrics: dict[str, Any]) -> list[str]:
     """The comparison for people."""
-    width = max(len(label) for label in figures["runtime_results"])
+    width = max(len(label) for label in metrics["runtime_results"])
     made = [
-        f"figure {figures['figure']}: join ratios {figures['ratios']}, {figures['seeds']} seeds, "
-        f"every spill is to free {figures['spill_share']:.0%} of a processor's state"
+        f"figure {metrics['figure']}: join ratios {metrics['ratios']}, {metrics['seeds']} seeds, "
+        f"every spill is to free {metrics['spill_share']:.0%} of a processor's state"
     ]
-    for label, results in figures["runtime_results"].items():
-        one = figures["variants"][label]
+    for label, results in metrics["runtime_results"].items():
+        one = metrics["variants"][label]
         made.append(
             f"{label:<{width}}  {mean(results):>12,.0f} at run time  "
-            f"{figures['cleanup_seconds'][label]:>7.1f} s "
-            f"clean-up  {mean(figures['spills'][label]):>5.1f} spills of "
-            f"{figures['freed_share'][label]:.1%} each  "
+            f"{metrics['cleanup_seconds'][label]:>7.1f} s "
+            f"clean-up  {mean(metrics['spills'][label]):>5.1f} spills of "
+            f"{metrics['freed_share'][label]:.1%} each  "
             f"{one['spilled_bytes'] / 1e6:>7.1f} MB of {one['state_bytes'] / 1e6:.1f} MB spilled, "
-            f"groups by join {figures['spilled_groups_by_join'][label]} (first seed)"
+            f"groups by join {metrics['spilled_groups_by_join'][label]} (first seed)"
         )
-    for label, ratio in figures["ratio_to_penalty"].items():
-        if label != next(iter(figures["ratio_to_penalty"])):
+    for label, ratio in metrics["ratio_to_penalty"].items():
+        if label != next(iter(metrics["ratio_to_penalty"])):
             made.append(f"penalty over {label}: {ratio} times the results at run time")
-    if figures["ratio_paper_to_global"] is not None:
+    if metrics["ratio_paper_to_global"] is not None:
         made.append(
-            f"{PAPER} over {GLOBAL}: {figures['ratio_paper_to_global']} times the results at run time"
+            f"{PAPER} over {GLOBAL}: {metrics['ratio_paper_to_global']} times the results at run time"
         )
-    return [*made, *figures["reasons"]]
+    return [*made, *metrics["reasons"]]

@@ -40,7 +40,7 @@ Child: TypeAlias = Leaf | Below
 
 
 @dataclass(frozen=True, slots=True)
-class TreeJoin:
+class JoinNode:
     """One m-way join. `residual` is over columns of leaves and tested as soon as all of them are joined."""
 
     children: tuple[Child, ...]
@@ -56,7 +56,7 @@ class TreePlan:
     """The leaves; the keys of each are its terms of the classes that it has, see `key_classes`."""
     key_classes: tuple[tuple[int, ...], ...]
     """Per leaf, the classes of its keys, ascending."""
-    joins: tuple[TreeJoin, ...]
+    joins: tuple[JoinNode, ...]
     """Children come before their parents; the last is the root."""
     outputs: tuple[OutputColumn, ...]
     fingerprint: str
@@ -120,7 +120,7 @@ def shape_text(shape: Shape) -> str:
 def tree_fingerprint(
     inputs: tuple[InputPlan, ...],
     key_classes: tuple[tuple[int, ...], ...],
-    joins: tuple[TreeJoin, ...],
+    joins: tuple[JoinNode, ...],
     outputs: tuple[OutputColumn, ...],
     windows: tuple[Window, ...],
     partition: tuple[int, ...],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spillway.errors import ViewError
-from spillway.plan.operators import Below, Child, Leaf, Shape, TreeJoin
+from spillway.plan.operators import Below, Child, JoinNode, Leaf, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class _Node:
     """How many joins are in it, one under the other."""
 
 
-def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) -> tuple[TreeJoin, ...]:
+def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) -> tuple[JoinNode, ...]:
     """Joins that take in as many inputs as one key connects, again and again until all are joined.
 
     The inputs must be connected. Of keys that connect equally many, the one is taken whose join has the
@@ -30,7 +30,7 @@ def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) 
     one that the view names first.
     """
     nodes = [_leaf(names, leaf_classes, number) for number in range(len(names))]
-    joins: list[TreeJoin] = []
+    joins: list[JoinNode] = []
     while len(nodes) > 1:
         having: dict[int, list[_Node]] = {}
         for node in nodes:
@@ -45,11 +45,11 @@ def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) 
 
 def given_joins(
     shape: Shape, names: Sequence[str], leaf_classes: Sequence[frozenset[int]]
-) -> tuple[TreeJoin, ...]:
+) -> tuple[JoinNode, ...]:
     """The joins of a tree that the user gives; one that is none is refused."""
     known = {name.lower(): number for number, name in enumerate(names)}
     seen: set[int] = set()
-    joins: list[TreeJoin] = []
+    joins: list[JoinNode] = []
 
     def node(part: Shape) -> _Node:
         if isinstance(part, str):
@@ -77,7 +77,7 @@ def _leaf(names: Sequence[str], leaf_classes: Sequence[frozenset[int]], number: 
     return _Node(Leaf(number), leaf_classes[number], number, names[number], 0)
 
 
-def _joined(nodes: Sequence[_Node], joins: list[TreeJoin]) -> _Node:
+def _joined(nodes: Sequence[_Node], joins: list[JoinNode]) -> _Node:
     ordered = sorted(nodes, key=lambda node: node.first)
     shared = frozenset.intersection(*(node.classes for node in ordered))
     text = f"({' '.join(node.text for node in ordered)})"
@@ -85,7 +85,7 @@ def _joined(nodes: Sequence[_Node], joins: list[TreeJoin]) -> _Node:
         raise ViewError(
             f"tree: no key is shared by all parts of {text}; join parts that an equality connects"
         )
-    joins.append(TreeJoin(tuple(node.child for node in ordered), tuple(sorted(shared))))
+    joins.append(JoinNode(tuple(node.child for node in ordered), tuple(sorted(shared))))
     classes = frozenset.union(*(node.classes for node in ordered))
     height = 1 + max(node.height for node in ordered)
     return _Node(Below(len(joins) - 1), classes, ordered[0].first, text, height)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from spillway.plan.operators import common_key_type
-from spillway.plan.sql import Equality, Scope, Term, conjunction, label, source_sql
+from spillway.plan.sql import Equality, KeyTerm, Scope, conjunction, label, source_sql
 
 
-def input_filter(index: int, terms: Sequence[Term]) -> str | None:
+def input_filter(index: int, terms: Sequence[KeyTerm]) -> str | None:
     """The conjunction of what must hold on one input alone, in the order in which it was written."""
     own = [term.node for term in terms if term.input == index]
     return source_sql(conjunction(own)) if own else None

@@ -16,13 +16,13 @@ from sqlglot import exp
 from spillway.errors import ViewError
 from spillway.model import Catalog, View
 from spillway.plan.operators import AggregatePlan, InputPlan, JoinPlan, TreePlan, check_join_kind, fingerprint
+from spillway.plan.rules.equality_graph import SharedKey, check_connected, equality_graph, shared_key
 from spillway.plan.rules.frame_planner import is_aggregate_view, plan_aggregate
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
 from spillway.plan.rules.select_list import SelectItem, output_column, read_select_list
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.tree_planner import plan_tree
-from spillway.plan.rules.view_graph import SharedKey, check_connected, shared_key, view_graph
 from spillway.plan.rules.window_rule import event_time, read_windows, within_windows
 from spillway.plan.sql import (
     Predicates,
@@ -50,7 +50,7 @@ def plan_view(view: View, catalog: Catalog) -> Plan:
     items = read_select_list(select, scope)
     predicates = read_predicates(select, scope)
     check_connected(predicates, scope)
-    graph = view_graph(predicates)
+    graph = equality_graph(predicates)
     key = shared_key(graph, len(scope.inputs)) if view.tree is None else None
     if key is None:
         return plan_tree(view, scope, items, predicates, graph)

@@ -15,19 +15,19 @@ from sqlglot import exp
 
 from spillway.model import View, Window
 from spillway.plan.expression import Call, ColumnRef, Expression, Literal
-from spillway.plan.operators import Below, InputPlan, TreeJoin, TreePlan, partition_classes, tree_fingerprint
+from spillway.plan.operators import Below, InputPlan, JoinNode, TreePlan, partition_classes, tree_fingerprint
+from spillway.plan.rules.equality_graph import EqualityGraph
 from spillway.plan.rules.join_shape import given_joins, planned_joins
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
 from spillway.plan.rules.select_list import SelectItem, output_column
 from spillway.plan.rules.state_columns import StateColumns
-from spillway.plan.rules.view_graph import ViewGraph
 from spillway.plan.rules.window_rule import event_time, read_windows
 from spillway.plan.sql import Predicates, Scope, dependencies, label, source_sql
 
 
 def plan_tree(
-    view: View, scope: Scope, items: tuple[SelectItem, ...], predicates: Predicates, graph: ViewGraph
+    view: View, scope: Scope, items: tuple[SelectItem, ...], predicates: Predicates, graph: EqualityGraph
 ) -> TreePlan:
     """The plan of a view whose inputs are connected, as a tree."""
     names = [one.alias for one in scope.inputs]
@@ -93,14 +93,14 @@ def within(windows: Sequence[Window], leaves: Sequence[int]) -> list[Expression]
     return conditions
 
 
-def _leaves(plan: TreePlan, join: TreeJoin) -> tuple[int, ...]:
+def _leaves(plan: TreePlan, join: JoinNode) -> tuple[int, ...]:
     return tuple(sorted(leaf for child in join.children for leaf in plan.leaves(child)))
 
 
 def _residuals(
     plan: TreePlan,
     predicates: Predicates,
-    graph: ViewGraph,
+    graph: EqualityGraph,
     types: Sequence[str | None],
     scope: Scope,
 ) -> list[list[exp.Expr]]:

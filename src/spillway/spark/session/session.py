@@ -46,7 +46,7 @@ from spillway.spark.sources import (
     SourceLike,
     check_mode,
     columns_of,
-    file_relations,
+    file_inputs,
     log_address,
     open_source,
     policy_settings,
@@ -179,7 +179,7 @@ class Session:
     ) -> Query:
         frames = self._opened(sources, BatchFiles(Storage(config.checkpoint)))
         plan, wire = self._bound(view, frames, config.groups)
-        relations = file_relations(plan.inputs, frames, sources)
+        relations = file_inputs(plan.inputs, frames, sources)
         for one in relations:
             check_mode(one.format, one.options, f"source {one.name}")
         sink = open_sink(

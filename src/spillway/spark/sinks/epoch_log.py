@@ -21,7 +21,7 @@ COMMITS_DIRECTORY = f"{PRIVATE_DIRECTORY}/commits"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SinkProgress:
     """How far a sink has come."""
 
     sequence: int
@@ -67,15 +67,15 @@ class EpochLog:
                 f"{_described(columns)}; give another path and checkpoint"
             )
 
-    def progress(self, query_id: str) -> Progress:
+    def progress(self, query_id: str) -> SinkProgress:
         """The state of this query's commits; nothing committed if the directory is not its own."""
         if not self.belongs_to(query_id):
-            return Progress(sequence=-1, total_rows=0)
+            return SinkProgress(sequence=-1, total_rows=0)
         names = self._storage.list(f"{COMMITS_DIRECTORY}/")
         if not names:
-            return Progress(sequence=-1, total_rows=0)
+            return SinkProgress(sequence=-1, total_rows=0)
         sequence = int(names[-1].rpartition("/")[2])
-        return Progress(sequence=sequence, total_rows=int(self._load(names[-1])["total_rows"]))
+        return SinkProgress(sequence=sequence, total_rows=int(self._load(names[-1])["total_rows"]))
 
     def record(self, epoch: StagedEpoch) -> None:
         """Note that an epoch is in; nothing happens if it, or a later one, is noted already."""

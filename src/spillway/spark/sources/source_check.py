@@ -24,7 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spillway.errors import SourceError
 from spillway.spark.sources.batch_files import BatchFiles
-from spillway.spark.sources.file_relation import FileRelation
+from spillway.spark.sources.file_input import FileInput
 from spillway.spark.sources.text import FAIL_FAST, MODE, TEXT_FORMATS
 
 SELF_DESCRIBING = ("parquet", "orc", "avro")
@@ -41,7 +41,7 @@ class ColumnCheck:
         self._seen: dict[tuple[str, str], dict[str, str]] = {}
         """The columns that Spark finds in files with such a footer."""
 
-    def check_all(self, one: FileRelation, paths: Sequence[str], *, is_inferred: bool) -> None:
+    def check_all(self, one: FileInput, paths: Sequence[str], *, is_inferred: bool) -> None:
         """`is_inferred`: the schema is that of one of the files, and files that are alike have it too."""
         footers = {_footer(one.format, path) for path in paths}
         if is_inferred and None not in footers and len(footers) < 2:
@@ -49,7 +49,7 @@ class ColumnCheck:
         for path in paths:
             self.check(one, path)
 
-    def check(self, one: FileRelation, path: str) -> None:
+    def check(self, one: FileInput, path: str) -> None:
         stored = self._stored(one.format, path)
         if stored is None:
             return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
@@ -87,7 +87,7 @@ class ColumnCheck:
 class SourceCheck:
     """Checks the batches of one query, one after the other."""
 
-    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileRelation]) -> None:
+    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileInput]) -> None:
         self._spark = spark
         self._files = files
         self._relations = [one for one in relations if _is_checked(one)]
@@ -105,7 +105,7 @@ class SourceCheck:
                 self._columns.check(one, path)
         return malformed
 
-    def _count_malformed(self, one: FileRelation, paths: Sequence[str]) -> int:
+    def _count_malformed(self, one: FileInput, paths: Sequence[str]) -> int:
         """Read the files once more, with the columns that the view reads, and count what does not fit."""
         given = one.options.get(CORRUPT_RECORD.lower())
         kept = [field for field in one.schema.fields if field.name != given]
@@ -124,7 +124,7 @@ class SourceCheck:
         return int(counted["malformed"])
 
 
-def _is_checked(one: FileRelation) -> bool:
+def _is_checked(one: FileInput) -> bool:
     if one.format in TEXT_FORMATS:
         return one.options.get(MODE, "").upper() != FAIL_FAST
     return one.format in SELF_DESCRIBING

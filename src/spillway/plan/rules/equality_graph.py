@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spillway.errors import ViewError
-from spillway.plan.sql import Equality, Predicates, Scope, Term, label
+from spillway.plan.sql import Equality, KeyTerm, Predicates, Scope, label
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class SharedKey:
     """The key of one m-way join, and what its equalities ask for besides."""
 
     parts: tuple[KeyPart, ...]
-    filters: tuple[Term, ...]
+    filters: tuple[KeyTerm, ...]
     residual: tuple[exp.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class KeyClass:
+class EqualityClass:
     """Terms of equal value: one for each input that has any, and the equalities that say so."""
 
     terms: Mapping[int, exp.Expr]
@@ -42,29 +42,29 @@ class KeyClass:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewGraph:
+class EqualityGraph:
     """The classes of all equi-join conditions, and what they ask of single inputs."""
 
-    classes: tuple[KeyClass, ...]
-    filters: tuple[tuple[int, Term], ...]
+    classes: tuple[EqualityClass, ...]
+    filters: tuple[tuple[int, KeyTerm], ...]
     """The class of each, and the filter: two terms of one input in one class must equal each other."""
 
 
-def view_graph(predicates: Predicates) -> ViewGraph:
-    classes: list[KeyClass] = []
-    filters: list[tuple[int, Term]] = []
+def equality_graph(predicates: Predicates) -> EqualityGraph:
+    classes: list[EqualityClass] = []
+    filters: list[tuple[int, KeyTerm]] = []
     for members in equality_classes(predicates.equalities):
         first: dict[int, exp.Expr] = {}
         for term in (side for equality in members for side in (equality.left, equality.right)):
             known = first.setdefault(term.input, term.node)
             if label(term.node) != label(known):
                 equal = exp.EQ(this=known.copy(), expression=term.node.copy())
-                filters.append((len(classes), Term(term.input, equal)))
-        classes.append(KeyClass(first, tuple(members)))
-    return ViewGraph(tuple(classes), tuple(filters))
+                filters.append((len(classes), KeyTerm(term.input, equal)))
+        classes.append(EqualityClass(first, tuple(members)))
+    return EqualityGraph(tuple(classes), tuple(filters))
 
 
-def shared_key(graph: ViewGraph, inputs: int) -> SharedKey | None:
+def shared_key(graph: EqualityGraph, inputs: int) -> SharedKey | None:
     """The key over all inputs; None if there is none."""
     whole = [number for number, one in enumerate(graph.classes) if len(one.terms) == inputs]
     if not whole:

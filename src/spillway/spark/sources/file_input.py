@@ -24,7 +24,7 @@ RENAMES_NOTHING = frozenset({"EventTimeWatermark", "SubqueryAlias", "View"})
 
 
 @dataclass(frozen=True, slots=True)
-class FileRelation:
+class FileInput:
     """One relation of the stream that reads files."""
 
     name: str
@@ -44,13 +44,13 @@ class FileRelation:
     """Its number in Spark's checkpoint, where a relation that occurs twice has one."""
 
 
-def stored_relation(
+def stored_input(
     spec: SourceSpec, schema: StructType, keys: Sequence[str], expressions: Sequence[str]
-) -> FileRelation:
+) -> FileInput:
     """Stored files of a source: the view joins on `keys` and reads `expressions` over its columns."""
     names = frozenset(field.name.lower() for field in schema.fields)
     needed, required = names & _names([*keys, *expressions]), names & _names(keys)
-    return FileRelation(
+    return FileInput(
         name=spec.name,
         format=spec.format.lower(),
         options=spec.options,
@@ -69,12 +69,12 @@ def _stored_root(spec: SourceSpec) -> str | None:
     return None if given is None else "/".join(parts[:fixed])
 
 
-def file_relations(
+def file_inputs(
     inputs: Sequence[InputPlan], frames: Mapping[str, DataFrame], given: Mapping[str, SourceLike]
-) -> list[FileRelation]:
+) -> list[FileInput]:
     """The file relations of a stream that is the union of these inputs."""
     leaves: list[JavaObject] = []
-    found: dict[int, FileRelation] = {}
+    found: dict[int, FileInput] = {}
     place = 0
     for one in inputs:
         for leaf, renamed in _leaves(frames[one.source]._jdf.queryExecution().analyzed()):
@@ -105,7 +105,7 @@ def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaOb
 
 def _relation(
     leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: SourceLike
-) -> FileRelation:
+) -> FileInput:
     """Keys and times are required. Where columns are renamed nobody knows which they are: then all are."""
     source = leaf.dataSource()
     options = {pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())}
@@ -114,7 +114,7 @@ def _relation(
     columns = (column.expression for column in one.columns)
     keys = names if renamed else names & _names([*one.keys, *one.times])
     needed = keys if renamed else names & _names([*one.keys, *columns, one.filter or "true"])
-    return FileRelation(
+    return FileInput(
         name=one.source,
         format=source.className().lower(),
         options=options,

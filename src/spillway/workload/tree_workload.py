@@ -36,7 +36,7 @@ TREE = (("a", "b", "c"), "d"), "e"
 
 
 @dataclass(frozen=True, slots=True)
-class TreeJoin:
+class TreeWorkload:
     ratios: tuple[str, str, str]
     """The join ratios of the three joins, as the workload's option says them."""
     rows: int
