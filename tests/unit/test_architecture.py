@@ -24,7 +24,17 @@ SPARK_PACKAGES = frozenset({"pyspark", "py4j"})
 PUBLIC_NAMES = frozenset({"Job", "Query", "Session", "SourceSpec", "SpillwayError", "View", "read_job"})
 
 # Packages in which every variable is named after what it holds. Paths below `src/spillway`.
-NAMED_VARIABLES = ("spark/jvm", "spark/sinks")
+NAMED_VARIABLES = (
+    "plan",
+    "lab",
+    "cli",
+    "job",
+    "workload",
+    "spark/jvm",
+    "spark/sources",
+    "spark/sinks",
+    "spark/session",
+)
 # Class names that still stand for two things. Empty when all of them are renamed.
 AMBIGUOUS_CLASSES = frozenset(
     {"CostModel", "Decision", "Outlet", "Position", "Query", "Relation", "Sample", "Segment", "Step"}

@@ -23,11 +23,14 @@ def list_(
     from spillway.lab.bench import BENCHMARKS
 
     if json:
-        print_json({"benchmarks": [asdict(one) for one in BENCHMARKS.values()]})
+        print_json({"benchmarks": [asdict(benchmark) for benchmark in BENCHMARKS.values()]})
     else:
         show_table(
             ("benchmark", "compares", "seed", "section", "expected"),
-            [(one.name, one.compares, one.seed, one.section, one.expected) for one in BENCHMARKS.values()],
+            [
+                (benchmark.name, benchmark.compares, benchmark.seed, benchmark.section, benchmark.expected)
+                for benchmark in BENCHMARKS.values()
+            ],
         )
 
 
@@ -121,7 +124,7 @@ def maintain(
                 rows=rows,
                 updates=_numbers(updates, "--updates"),
                 ratio=ratio,
-                strategies=[one.strip() for one in strategies.split(",")],
+                strategies=[name.strip() for name in strategies.split(",")],
                 repeats=repeats,
                 note=say,
             )
@@ -135,7 +138,7 @@ def maintain(
         servers=servers,
         updates=_numbers(updates, "--updates"),
         ratio=ratio,
-        strategies=[one.strip() for one in strategies.split(",")],
+        strategies=[name.strip() for name in strategies.split(",")],
         repeats=repeats,
         indexed=indexed,
         refresh=refresh,
@@ -189,13 +192,13 @@ def tpch(
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
     from spillway.lab.bench import DEFAULT_QUERIES, bench_tpch
 
-    names = DEFAULT_QUERIES if queries is None else tuple(one.strip() for one in queries.split(","))
+    names = DEFAULT_QUERIES if queries is None else tuple(name.strip() for name in queries.split(","))
     _show(bench_tpch(data=data, queries=names, repeats=repeats, note=say), json)
 
 
 def _numbers(given: str, option: str) -> tuple[int, ...]:
     try:
-        return tuple(int(one) for one in given.split(","))
+        return tuple(int(number) for number in given.split(","))
     except ValueError:
         raise JobError(f"{option} {given}: must be whole numbers with commas") from None
 

@@ -26,11 +26,11 @@ def figure(
 
     if name == LIST:
         if json:
-            print_json({"figures": [asdict(one) for one in FIGURES.values()]})
+            print_json({"figures": [asdict(known) for known in FIGURES.values()]})
         else:
             show_table(
                 ("figure", "section", "shows", "expected"),
-                [(one.name, one.section, one.shows, one.expected) for one in FIGURES.values()],
+                [(known.name, known.section, known.shows, known.expected) for known in FIGURES.values()],
             )
         return
     metrics = reproduce(Reproduction(name, out, seeds, quick, say))

@@ -139,8 +139,8 @@ def supervise(work: Callable[[], object], *, last: bool = False) -> int:
                 return _end_at_once(command, InterruptError(number))
         command.thread.join()  # its last references are gone before Python ends
     finally:
-        for one, handler in before.items():
-            signal.signal(one, signal.SIG_IGN if last else handler)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if last else handler)
         signal.set_wakeup_fd(woken_before)
         os.close(reading)
         os.close(writing)

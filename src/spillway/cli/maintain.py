@@ -171,7 +171,7 @@ def _verify(maintenance: Maintenance, json: bool) -> None:
 
 
 def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: bool) -> None:
-    homes = [job.sources[one.source] for one in maintenance.definition.inputs]
+    homes = [job.sources[input_.source] for input_ in maintenance.definition.inputs]
     document: dict[str, Any] = explain_dict(
         maintenance.definition,
         homes,

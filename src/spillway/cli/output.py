@@ -85,7 +85,7 @@ class ProgressLine:
 
     def _line(self, entry: Mapping[str, Any]) -> str:
         seconds = max(time.monotonic() - self._started, 1e-9)
-        memory = ", ".join(f"{one['resident_bytes'] / 1e6:.0f}" for one in entry["processors"])
+        memory = ", ".join(f"{processor['resident_bytes'] / 1e6:.0f}" for processor in entry["processors"])
         pending = f" | {entry['pending_rows']:,} rows pending" if entry["pending_rows"] else ""
         return (
             f"epoch {entry['sequence']} | {self._input_rows:,} rows in "

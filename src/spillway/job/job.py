@@ -132,7 +132,7 @@ def _memory(given: object) -> dict[str, Any]:
     if given is None:
         return {}
     if isinstance(given, list):
-        return {"memory_each": tuple(parse_bytes(one, "[run] memory") for one in given)}
+        return {"memory_each": tuple(parse_bytes(size, "[run] memory") for size in given)}
     return {"memory_bytes": parse_bytes(str(given), "[run] memory")}
 
 
@@ -145,7 +145,7 @@ def _emulation(table: Mapping[str, Any]) -> dict[str, Any]:
     if "speeds" in body:
         if not isinstance(body["speeds"], list):
             raise JobError(f"[run.emulate] speeds = {body['speeds']!r}: must be a list of numbers")
-        values["speeds"] = tuple(_number(one, "[run.emulate] speeds") for one in body["speeds"])
+        values["speeds"] = tuple(_number(speed, "[run.emulate] speeds") for speed in body["speeds"])
     return values
 
 

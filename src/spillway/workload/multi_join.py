@@ -56,7 +56,10 @@ class MultiJoin:
     @property
     def sql(self) -> str:
         """The view: all joins, and all columns but the keys of later relations."""
-        items = [f"{one.name}.id AS {one.name}_id, {one.name}.p AS {one.name}_p" for one in self.relations]
+        items = [
+            f"{relation.name}.id AS {relation.name}_id, {relation.name}.p AS {relation.name}_p"
+            for relation in self.relations
+        ]
         text = f"SELECT {', '.join(items)} FROM {self.relations[0].name}"
         for left, right, key in self.edges:
             names = self.relations[left].name, self.relations[right].name
@@ -65,24 +68,26 @@ class MultiJoin:
 
     def table(self, index: int) -> pa.Table:
         """The rows of one relation."""
-        one = self.relations[index]
+        relation = self.relations[index]
         random = np.random.default_rng((self.seed, index))
         columns: dict[str, pa.Array] = {}
-        for key in one.keys:
-            values = _keys(random, one.rows, self.domains[key], self.skew)
-            empty = random.random(one.rows) < self.null_share if self.null_share else None
+        for key in relation.keys:
+            values = _keys(random, relation.rows, self.domains[key], self.skew)
+            empty = random.random(relation.rows) < self.null_share if self.null_share else None
             columns[f"k{key}"] = pa.array(values, mask=empty)
-        columns["id"] = pa.array(np.arange(one.rows, dtype=np.int64))
+        columns["id"] = pa.array(np.arange(relation.rows, dtype=np.int64))
         width = max(4, WIDTH_BYTES - 8 * len(columns))
-        letters = random.integers(97, 123, size=one.rows * width, dtype=np.uint8).tobytes()
-        offsets = np.arange(0, one.rows * width + 1, width, dtype=np.int32)
-        columns["p"] = pa.StringArray.from_buffers(one.rows, pa.py_buffer(offsets), pa.py_buffer(letters))
+        letters = random.integers(97, 123, size=relation.rows * width, dtype=np.uint8).tobytes()
+        offsets = np.arange(0, relation.rows * width + 1, width, dtype=np.int32)
+        columns["p"] = pa.StringArray.from_buffers(
+            relation.rows, pa.py_buffer(offsets), pa.py_buffer(letters)
+        )
         return pa.table(columns)
 
     def write(self, directory: Path) -> None:
         """One Parquet file per relation: directory/NAME/part.parquet."""
-        for index, one in enumerate(self.relations):
-            target = directory / one.name
+        for index, relation in enumerate(self.relations):
+            target = directory / relation.name
             target.mkdir(parents=True)
             pq.write_table(self.table(index), target / "part.parquet", compression="snappy")
 
@@ -135,7 +140,7 @@ def _draw(
     made = tuple(
         GeneratedRelation(f"r{index}", int(size), tuple(keys[index])) for index, size in enumerate(sizes)
     )
-    return MultiJoin(made, tuple(max(1, round(one * factor)) for one in domains), tuple(edges), 0)
+    return MultiJoin(made, tuple(max(1, round(domain * factor)) for domain in domains), tuple(edges), 0)
 
 
 def _largest_bytes(query: MultiJoin) -> float:
@@ -150,7 +155,7 @@ def _largest_bytes(query: MultiJoin) -> float:
 def _smallest_rows(query: MultiJoin) -> float:
     """The smallest expected intermediate result, greedily: two parts of an acyclic graph have one edge."""
     part = list(range(len(query.relations)))
-    rows = {index: float(one.rows) for index, one in enumerate(query.relations)}
+    rows = {index: float(relation.rows) for index, relation in enumerate(query.relations)}
     smallest, waiting = min(rows.values()), list(query.edges)
     while waiting:
         joined = [rows[part[left]] * rows[part[right]] / query.domains[key] for left, right, key in waiting]
@@ -158,7 +163,7 @@ def _smallest_rows(query: MultiJoin) -> float:
         left, right, _ = waiting.pop(number)
         kept, gone = part[left], part[right]
         rows[kept] = joined[number]
-        part = [kept if one == gone else one for one in part]
+        part = [kept if index == gone else index for index in part]
         smallest = min(smallest, rows[kept])
     return smallest
 

@@ -106,11 +106,11 @@ def _partition_values(workload: Workload, stream: str, index: Words) -> tuple[Wo
     layout = _layout(workload)
     partitions = np.uint64(workload.partitions)
     tuple_range = layout.tuple_range[partition]
-    one = np.uint64(1)
+    unit = np.uint64(1)
     # Range r of a partition holds ordinals [r*K/partitions, (r+1)*K/partitions), both rounded down.
-    number = ((ordinal + one) * partitions - one) // tuple_range
+    number = ((ordinal + unit) * partitions - unit) // tuple_range
     first = number * tuple_range // partitions
-    size = (number + one) * tuple_range // partitions - first
+    size = (number + unit) * tuple_range // partitions - first
     slot = first + permute(ordinal - first, size, combine(key, _ORDER, partition, number))
     return partition, slot % layout.values[partition]
 

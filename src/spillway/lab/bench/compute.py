@@ -63,15 +63,18 @@ def bench_compute(
         "scale": scale,
         **compute_metrics(runs),
         "claims": claims(runs),
-        "runs": [{**asdict(one), "q_errors": [round(error, 3) for error in one.q_errors]} for one in runs],
+        "runs": [
+            {**asdict(query_runs), "q_errors": [round(error, 3) for error in query_runs.q_errors]}
+            for query_runs in runs
+        ],
     }
 
 
-def _line(one: QueryRuns) -> str:
+def _line(runs: QueryRuns) -> str:
     times = ", ".join(
-        f"{name} {seconds:.2f} ({one.cpu_seconds.get(name, 0.0):.2f})"
-        for name, seconds in one.seconds.items()
+        f"{name} {seconds:.2f} ({runs.cpu_seconds.get(name, 0.0):.2f})"
+        for name, seconds in runs.seconds.items()
     )
-    failed = "".join(f"; {name} did not finish: {why}" for name, why in one.unfinished.items())
-    what = f"{one.relations} relations, query {one.seed} ({one.tree}, {one.way})"
+    failed = "".join(f"; {name} did not finish: {why}" for name, why in runs.unfinished.items())
+    what = f"{runs.relations} relations, query {runs.seed} ({runs.tree}, {runs.way})"
     return f"{what}, seconds (of processors): {times}{failed}"

@@ -58,7 +58,7 @@ class _Pairs:
 def claims(runs: Sequence[QueryRuns]) -> list[str]:
     """One sentence or two for each claim that the runs can speak to."""
     made: list[str] = []
-    columns = [one for one in runs if one.columns]
+    columns = [query for query in runs if query.columns]
     for where, names, own, why in (
         ("joining columns", TREES, columns, COLUMNS_WHY),
         ("as Spark statements", SQL_TREES, runs, SQL_WHY),
@@ -72,7 +72,7 @@ def claims(runs: Sequence[QueryRuns]) -> list[str]:
 def _shapes(where: str, names: Sequence[str], runs: Sequence[QueryRuns], why: str) -> list[str]:
     """Figures 3.8 and 3.9, over all queries and by number of relations."""
     _, deep, bushy = names
-    made = _of(runs, lambda one: (one.seconds.get(deep), one.seconds.get(bushy)))
+    made = _of(runs, lambda query: (query.seconds.get(deep), query.seconds.get(bushy)))
     if made is None:
         return []
     text = f"3.8, 3.9, {where}: segmented bushy beat right-deep {made.text} ({_by_count(runs, deep, bushy)}; "
@@ -88,9 +88,9 @@ def _shapes(where: str, names: Sequence[str], runs: Sequence[QueryRuns], why: st
 
 def _by_count(runs: Sequence[QueryRuns], deep: str, bushy: str) -> str:
     parts = []
-    for count in sorted({one.relations for one in runs}):
-        own = [one for one in runs if one.relations == count]
-        made = _of(own, lambda one: (one.seconds.get(deep), one.seconds.get(bushy)))
+    for count in sorted({query.relations for query in runs}):
+        own = [query for query in runs if query.relations == count]
+        made = _of(own, lambda query: (query.seconds.get(deep), query.seconds.get(bushy)))
         if made is not None:
             parts.append(f"{count} relations: {-made.gain:+.0%}")
     return ", ".join(parts)
@@ -98,11 +98,11 @@ def _by_count(runs: Sequence[QueryRuns], deep: str, bushy: str) -> str:
 
 def _memory(runs: Sequence[QueryRuns]) -> list[str]:
     """Figure 3.13."""
-    short = [one.short_memory for one in runs if one.short_memory is not None]
+    short = [query.short_memory for query in runs if query.short_memory is not None]
     pairs = [
-        (one.shape_seconds[DEEP_PIECES], one.shape_seconds[BUSHY_PIECES])
-        for one in short
-        if {DEEP_PIECES, BUSHY_PIECES} <= set(one.shape_seconds)
+        (run.shape_seconds[DEEP_PIECES], run.shape_seconds[BUSHY_PIECES])
+        for run in short
+        if {DEEP_PIECES, BUSHY_PIECES} <= set(run.shape_seconds)
     ]
     if not pairs:
         return []
@@ -118,8 +118,8 @@ def _memory(runs: Sequence[QueryRuns]) -> list[str]:
 def _ways(runs: Sequence[QueryRuns]) -> list[str]:
     """Not in the dissertation: what the way of running is worth, beside the shape."""
     made = _of(
-        [one for one in runs if one.columns],
-        lambda one: (one.seconds.get(SQL_TREES[0]), one.seconds.get(CHOSEN)),
+        [query for query in runs if query.columns],
+        lambda query: (query.seconds.get(SQL_TREES[0]), query.seconds.get(CHOSEN)),
     )
     if made is None:
         return []
@@ -133,6 +133,6 @@ def _of(
     runs: Sequence[QueryRuns], pair: Callable[[QueryRuns], tuple[float | None, float | None]]
 ) -> _Pairs | None:
     """The pairs of those runs that have both."""
-    found = [pair(one) for one in runs]
+    found = [pair(query) for query in runs]
     both = tuple((slow, fast) for slow, fast in found if slow is not None and fast is not None)
     return _Pairs(both) if both else None

@@ -46,7 +46,7 @@ def short_memory(
     return ShortMemory(
         memory_bytes=round(memory),
         table_bytes_peak=table_bytes_peak(outcomes),
-        statements=len({one.statement for one in outcomes}),
+        statements=len({outcome.statement for outcome in outcomes}),
         rows=outcomes[-1].step_rows[-1] or 0,
         seconds=seconds,
         tree=plan.algorithm,

@@ -66,7 +66,9 @@ class ComputeBench:
         data = self._scratch / f"query-{len(query.relations)}-{query.seed}"
         query.write(data)
         try:
-            return self._run(query, {one.name: data / one.name for one in query.relations}, repeats)
+            return self._run(
+                query, {relation.name: data / relation.name for relation in query.relations}, repeats
+            )
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
@@ -157,7 +159,7 @@ class ComputeBench:
             unfinished=unfinished | turns.unfinished,
             stopped=turns.stopped,
             all_seconds={
-                name: [round(one, 4) for one in seconds] for name, seconds in turns.all_seconds.items()
+                name: [round(value, 4) for value in seconds] for name, seconds in turns.all_seconds.items()
             },
             columns=model.machine.by_columns,
             way=computation.decision.way,
@@ -180,7 +182,7 @@ class ComputeBench:
 def _cpu_seconds() -> float:
     """Of this process and all that it started and that still run: Python, and Spark's JVM."""
     own = psutil.Process()
-    return sum(_cpu_of(one) for one in (own, *own.children(recursive=True)))
+    return sum(_cpu_of(process) for process in (own, *own.children(recursive=True)))
 
 
 def _cpu_of(process: psutil.Process) -> float:

@@ -56,12 +56,14 @@ def bench_join(
         }
         results = in_turns(commands, repeats, limit_seconds + GRACE_SECONDS, note)
     settings = {"rows": rows, "epochs": epochs, "free_run": free_run, "repeats": repeats}
-    own = next((one for one in results if one.engine == SPILLWAY), None)
+    own = next((result for result in results if result.engine == SPILLWAY), None)
     return {
         "bench": shape,
         **settings,
         **compare(results),
-        "all_seconds": {one.engine: [round(seconds, 2) for seconds in one.all_seconds] for one in results},
+        "all_seconds": {
+            result.engine: [round(seconds, 2) for seconds in result.all_seconds] for result in results
+        },
         "epoch_seconds": [] if own is None else [round(seconds, 3) for seconds in own.epoch_seconds],
     }
 

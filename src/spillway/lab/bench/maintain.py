@@ -91,7 +91,7 @@ def bench_maintain(
                 maintenance.cost_model()
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
-                chosen = [one for one in strategies if one != SEQUENTIAL or count == min(updates)]
+                chosen = [name for name in strategies if name != SEQUENTIAL or count == min(updates)]
                 reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in chosen}
                 for number in range(repeats):  # in turns, so that a busy moment of the machine hits all
                     # In another order each time: a round after a large one finds its memory given back.
@@ -140,7 +140,7 @@ def ratios_of(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[st
     """How many times faster conditional grouping is than the others; the choice against the best."""
     ratios: dict[str, dict[str, float]] = {}
     for count, by_strategy in results.items():
-        seconds = {name: one["seconds"] for name, one in by_strategy.items()}
+        seconds = {name: measured["seconds"] for name, measured in by_strategy.items()}
         if "conditional" in seconds:
             base = max(seconds["conditional"], 1e-9)
             ratios[count] = {f"{name}/conditional": round(value / base, 2) for name, value in seconds.items()}

@@ -66,4 +66,4 @@ _ALL = (
         "conditional grouping sends the fewest queries, and is ahead with several changed sources",
     ),
 )
-BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType({one.name: one for one in _ALL})
+BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType({benchmark.name: benchmark for benchmark in _ALL})

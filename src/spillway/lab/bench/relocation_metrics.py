@@ -39,9 +39,9 @@ def rounds(entries: Sequence[Entry]) -> int:
 
 def moving_metrics(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[Entry]]) -> dict[str, Any]:
     """`still` and `moving` are runs of the same input, in pairs."""
-    one = [entry for run in moving for entry in run]
-    loads = [load for entry in one for load in entry["relocation"]["loads"]]
-    switched = [move for entry in one for move in entry["relocation"]["switched"]]
+    entries = [entry for run in moving for entry in run]
+    loads = [load for entry in entries for load in entry["relocation"]["loads"]]
+    switched = [move for entry in entries for move in entry["relocation"]["switched"]]
     rates = [rows_per_s(run) for run in moving], [rows_per_s(run) for run in still]
     return {
         "rows_per_s": {"moving": round(median(rates[0])), "still": round(median(rates[1]))},
@@ -51,7 +51,7 @@ def moving_metrics(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[E
         "loads": len(loads),
         "largest_load_bytes": max((load["bytes"] for load in loads), default=0),
         "loading_epoch_ratio": _loading_ratio(moving),
-        "pending_rows_max": max(entry["pending_rows"] for entry in one),
+        "pending_rows_max": max(entry["pending_rows"] for entry in entries),
     }
 
 

@@ -81,10 +81,10 @@ def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str,
         write_join_data(root / "data", rows=PAUSE_ROWS, files=PAUSE_FILES)
         argv = spillway_argv(root / "data", root / "out", memory_bytes=PAUSE_MEMORY_BYTES)
         pauses = spill_pauses(run_with_journal(PAUSE, argv, limit_seconds, note)[1])
-    for one in pauses:
+    for spill in pauses:
         note(
-            f"spill of {one['spilled_bytes'] / 1e6:.0f} of {one['resident_bytes'] / 1e6:.0f} MB: "
-            f"{one['pause_seconds'] * 1000:.0f} ms, {one['share']:.1%} of the epoch"
+            f"spill of {spill['spilled_bytes'] / 1e6:.0f} of {spill['resident_bytes'] / 1e6:.0f} MB: "
+            f"{spill['pause_seconds'] * 1000:.0f} ms, {spill['share']:.1%} of the epoch"
         )
     return pauses
 

@@ -29,7 +29,9 @@ def spill_metrics(results: Sequence[PeerResult], journals: Mapping[str, Sequence
     final = max(counts, default=0)
     return {
         "seconds": {name: result.seconds for name, result in by_name.items()},
-        "seconds_to_half": {name: seconds_to_half(one.progress, final) for name, one in by_name.items()},
+        "seconds_to_half": {
+            name: seconds_to_half(result.progress, final) for name, result in by_name.items()
+        },
         "results": {name: result.results for name, result in by_name.items()},
         "checksums": {name: result.checksum for name, result in by_name.items() if result.checksum},
         "results_agree": results_agree(results),
@@ -54,7 +56,8 @@ def seconds_to_half(progress: Sequence[tuple[float, int]], results: int) -> floa
 def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
     """The largest share of an epoch that began with a spill in which memory was freed."""
     shares = (
-        max(one["seconds"].get("free", 0.0) for one in entry["processors"]) / entry["seconds"]["total"]
+        max(processor["seconds"].get("free", 0.0) for processor in entry["processors"])
+        / entry["seconds"]["total"]
         for entry in epochs
         if entry["spills"]
     )
@@ -65,7 +68,9 @@ def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
     """Each spill: what was there, what was freed, and for how long the epoch waited for it."""
     found = []
     for entry in epochs:
-        seconds = {one["processor"]: one["seconds"].get("free", 0.0) for one in entry["processors"]}
+        seconds = {
+            processor["processor"]: processor["seconds"].get("free", 0.0) for processor in entry["processors"]
+        }
         for spill in entry["spills"]:
             pause = seconds[spill["processor"]]
             found.append(
@@ -87,12 +92,14 @@ def cleanup_rows_ratio(epochs: Sequence[Entry]) -> float | None:
 
 def peak_resident_bytes(epochs: Iterable[Entry]) -> int:
     """The most state that any one processor held after any epoch."""
-    return max((one["resident_bytes"] for entry in epochs for one in entry["processors"]), default=0)
+    return max(
+        (processor["resident_bytes"] for entry in epochs for processor in entry["processors"]), default=0
+    )
 
 
 def _rows_per_s(epochs: Sequence[Entry]) -> float | None:
     seconds = sum(entry["seconds"]["total"] for entry in epochs)
-    rows = sum(one["probed_rows"] for entry in epochs for one in entry["processors"])
+    rows = sum(processor["probed_rows"] for entry in epochs for processor in entry["processors"])
     return rows / seconds if seconds > 0 else None
 
 

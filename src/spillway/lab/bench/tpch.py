@@ -39,7 +39,7 @@ def bench_tpch(
     return {
         "bench": "tpch",
         "repeats": repeats,
-        "ratio_worst": max(one["ratio"] for one in metrics),
+        "ratio_worst": max(query["ratio"] for query in metrics),
         "queries": metrics,
     }
 
@@ -59,14 +59,14 @@ def query_metrics(runs: "TpchRuns") -> dict[str, Any]:
         "spark_opening_seconds": round(opening, 3),
         "ratio": round(compute / spark, 3),
         "ratio_to_spark_without_opening": round(compute / (spark - opening), 3),
-        "all_compute_seconds": [round(one, 3) for one in runs.compute_seconds],
-        "all_spark_seconds": [round(one, 3) for one in runs.spark_seconds],
+        "all_compute_seconds": [round(seconds, 3) for seconds in runs.compute_seconds],
+        "all_spark_seconds": [round(seconds, 3) for seconds in runs.spark_seconds],
     }
 
 
-def _line(one: dict[str, Any]) -> str:
+def _line(query: dict[str, Any]) -> str:
     return (
-        f"{one['query']}: {one['compute_seconds']:.2f} s ({one['way']}; statistics "
-        f"{one['statistics_seconds']:.2f} s), Spark {one['spark_seconds']:.2f} s: "
-        f"{one['ratio']:.2f} times as long"
+        f"{query['query']}: {query['compute_seconds']:.2f} s ({query['way']}; statistics "
+        f"{query['statistics_seconds']:.2f} s), Spark {query['spark_seconds']:.2f} s: "
+        f"{query['ratio']:.2f} times as long"
     )

@@ -80,9 +80,9 @@ class TpchBench:
         """The same rows, as bags."""
         ours, theirs = (f"read_parquet('{self._scratch}/{name}/*.parquet')" for name in ("ours", "spark"))
         with duckdb.connect() as database:
-            for one, other in ((ours, theirs), (theirs, ours)):
+            for left, right in ((ours, theirs), (theirs, ours)):
                 ((wrong,),) = database.execute(
-                    f"SELECT count(*) FROM (FROM {one} EXCEPT ALL FROM {other})"
+                    f"SELECT count(*) FROM (FROM {left} EXCEPT ALL FROM {right})"
                 ).fetchall()
                 if wrong:
                     raise ComputeError(f"bench tpch: {wrong} rows of {query} differ from Spark's")

@@ -131,9 +131,9 @@ class EngineProcess:
 
     def _each(self, act: Callable[[psutil.Process], None]) -> None:
         """Hold every process of the tree, or let it go on."""
-        for one in self._seen.values():
+        for process in self._seen.values():
             with suppress(psutil.NoSuchProcess):
-                act(one)
+                act(process)
 
     def _start(self) -> subprocess.Popen[str]:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process

@@ -88,7 +88,7 @@ def results_agree(results: Iterable[PeerResult]) -> bool:
 
     Engines that write no output are known by their count alone.
     """
-    answers = frozenset[tuple[int, str]]().union(*(one.answers for one in results if one.finished))
+    answers = frozenset[tuple[int, str]]().union(*(result.answers for result in results if result.finished))
     return len({rows for rows, _ in answers}) == 1 and len({checksum for _, checksum in answers} - {""}) <= 1
 
 

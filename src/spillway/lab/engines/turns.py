@@ -75,7 +75,7 @@ def take_turns(
         names = [name for name in actions for _ in range(_turns(taken[name]) if name in often else 1)]
         random.shuffle(names)
         for name in names:
-            if name in unfinished or any(one.seconds > SLOW_SECONDS for one in taken[name]):
+            if name in unfinished or any(turn.seconds > SLOW_SECONDS for turn in taken[name]):
                 continue
             try:
                 taken[name].append(actions[name]())
@@ -85,13 +85,13 @@ def take_turns(
                     stopped[name] = error.limit_seconds
     finished = {name: found for name, found in taken.items() if found and name not in unfinished}
     return Turns(
-        {name: median(one.seconds for one in _warm(found)) for name, found in finished.items()},
+        {name: median(turn.seconds for turn in _warm(found)) for name, found in finished.items()},
         {name: found[0].seconds for name, found in finished.items()},
-        {name: median(one.cpu_seconds for one in _warm(found)) for name, found in finished.items()},
+        {name: median(turn.cpu_seconds for turn in _warm(found)) for name, found in finished.items()},
         {name: found[-1].answer for name, found in finished.items()},
         unfinished,
         stopped,
-        {name: [one.seconds for one in found] for name, found in finished.items()},
+        {name: [turn.seconds for turn in found] for name, found in finished.items()},
     )
 
 

@@ -11,26 +11,26 @@ from spillway.lab.paper.placement import ACTIVE, LAZY, NO_RELOCATION, UNBOUNDED,
 
 def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_results: int) -> dict[str, Any]:
     """Refuses runs that do not agree with the answer that the workload must give."""
-    for one in outcomes:
-        if one.results_total != expected_results and (
-            one.stopped is None or one.results_total > expected_results
+    for outcome in outcomes:
+        if outcome.results_total != expected_results and (
+            outcome.stopped is None or outcome.results_total > expected_results
         ):
             raise StateError(
-                f"figure {experiment.name}: {one.variant.label} gave {one.results_total} results, "
+                f"figure {experiment.name}: {outcome.variant.label} gave {outcome.results_total} results, "
                 f"the workload has {expected_results}; please report this"
             )
-    by_label = {one.variant.label: one for one in outcomes}
+    by_label = {outcome.variant.label: outcome for outcome in outcomes}
     metrics: dict[str, Any] = {
         "figure": experiment.name,
         "rows": experiment.rows,
         "epochs": experiment.epochs,
         "memory_bytes": experiment.memory_bytes,
-        "state_bytes": max(one.state_bytes for one in outcomes),
+        "state_bytes": max(outcome.state_bytes for outcome in outcomes),
         "results_total": expected_results,
-        "runtime_results": {label: one.runtime_results for label, one in by_label.items()},
-        "cleanup_results": {label: one.cleanup_results for label, one in by_label.items()},
-        "cleanup_seconds": {label: round(one.cleanup_seconds, 3) for label, one in by_label.items()},
-        "variants": {label: one.to_json() for label, one in by_label.items()},
+        "runtime_results": {label: outcome.runtime_results for label, outcome in by_label.items()},
+        "cleanup_results": {label: outcome.cleanup_results for label, outcome in by_label.items()},
+        "cleanup_seconds": {label: round(outcome.cleanup_seconds, 3) for label, outcome in by_label.items()},
+        "variants": {label: outcome.to_json() for label, outcome in by_label.items()},
     }
     if LEAST in by_label and MOST in by_label:
         least, most = by_label[LEAST], by_label[MOST]
@@ -45,19 +45,19 @@ def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_result
         metrics["ratio_runtime_results_unbounded"] = ratio
     if ALL_MEMORY in by_label and experiment.axis is Axis.RESULTS_BY_CLOCK:
         metrics["wall_ratio_to_all_memory"] = {
-            label: _ratio(one.wall_seconds, by_label[ALL_MEMORY].wall_seconds)
-            for label, one in by_label.items()
+            label: _ratio(outcome.wall_seconds, by_label[ALL_MEMORY].wall_seconds)
+            for label, outcome in by_label.items()
         }
     return metrics
 
 
-def _placement_ratios(one: Outcome, baseline: Outcome) -> dict[str, Any]:
+def _placement_ratios(outcome: Outcome, baseline: Outcome) -> dict[str, Any]:
     """One policy over another: results at run time, clean-up, and the work of the busiest processor."""
     return {
-        "ratio_runtime_results": _ratio(one.runtime_results, baseline.runtime_results),
-        "cleanup_ratio": _ratio(one.cleanup_seconds, baseline.cleanup_seconds),
+        "ratio_runtime_results": _ratio(outcome.runtime_results, baseline.runtime_results),
+        "cleanup_ratio": _ratio(outcome.cleanup_seconds, baseline.cleanup_seconds),
         "busiest_cleanup_rows_ratio": _ratio(
-            max(one.cleanup_rows, default=0), max(baseline.cleanup_rows, default=0)
+            max(outcome.cleanup_rows, default=0), max(baseline.cleanup_rows, default=0)
         ),
     }
 
@@ -66,15 +66,15 @@ def lines(metrics: dict[str, Any]) -> list[str]:
     """The comparison for people."""
     width = max(len(label) for label in metrics["variants"])
     made = [f"figure {metrics['figure']}: {metrics['results_total']:,} results in all"]
-    for label, one in metrics["variants"].items():
+    for label, variant in metrics["variants"].items():
         made.append(
-            f"{label:<{width}}  {one['runtime_results']:>12,} at run time  {one['cleanup_results']:>12,} "
-            f"in clean-up ({one['early_cleanup_results']:,} of them during the run; "
-            f"{one['cleanup_seconds']:.1f} s)  {one['spills']:>4} spills  "
-            f"{one['relocations']:>3} relocations  {one['wall_seconds']:.1f} s by the clock"
+            f"{label:<{width}}  {variant['runtime_results']:>12,} at run time  "
+            f"{variant['cleanup_results']:>12,} in clean-up ({variant['early_cleanup_results']:,} of them "
+            f"during the run; {variant['cleanup_seconds']:.1f} s)  {variant['spills']:>4} spills  "
+            f"{variant['relocations']:>3} relocations  {variant['wall_seconds']:.1f} s by the clock"
         )
-        if one["stopped"] is not None:
-            made.append(f"{'':<{width}}  {one['stopped']}")
+        if variant["stopped"] is not None:
+            made.append(f"{'':<{width}}  {variant['stopped']}")
     if "ratio_least_most" in metrics:
         made.append(
             f"less over more productive: {metrics['ratio_least_most']} times the results at run time, "

@@ -128,17 +128,17 @@ _EXPERIMENTS = (
         memory_share=1 / 3,
     ),
 )
-COMPUTE_FIGURES = tuple(one.name for one in _EXPERIMENTS)
+COMPUTE_FIGURES = tuple(experiment.name for experiment in _EXPERIMENTS)
 
 
 def compute_experiment(name: str, *, quick: bool = False) -> ComputeExperiment:
-    found = next((one for one in _EXPERIMENTS if one.name == name), None)
+    found = next((experiment for experiment in _EXPERIMENTS if experiment.name == name), None)
     if found is None:
         raise JobError(f"there is no figure {name}; known are {', '.join(COMPUTE_FIGURES)}")
     if not quick:
         return found
     points = found.points if len(found.points[0].seeds) > 1 else found.points[:3]
-    return replace(found, points=tuple(replace(one, seeds=one.seeds[:1]) for one in points))
+    return replace(found, points=tuple(replace(point, seeds=point.seeds[:1]) for point in points))
 
 
 def outcome_dict(

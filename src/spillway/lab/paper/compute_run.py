@@ -84,7 +84,10 @@ class _Runner:
                 raise StateError(f"query {seed} of {point.relations} relations: trees disagree: {results}")
 
     def _prepare(self, query: MultiJoin, data: Path) -> tuple[CostModel, Computation]:
-        specs = {one.name: SourceSpec(one.name, "parquet", str(data / one.name)) for one in query.relations}
+        specs = {
+            relation.name: SourceSpec(relation.name, "parquet", str(data / relation.name))
+            for relation in query.relations
+        }
         computation = Computation(
             self._spark, query.sql, specs, ComputeConfig(tree="right-deep"), units=self._units
         )
@@ -98,8 +101,8 @@ class _Runner:
 
 def _write(query: MultiJoin, directory: Path, files: int) -> None:
     """The relations in so many files each."""
-    for index, one in enumerate(query.relations):
-        target = directory / one.name
+    for index, relation in enumerate(query.relations):
+        target = directory / relation.name
         target.mkdir(parents=True)
         table = query.table(index)
         size = -(-table.num_rows // files)

@@ -38,7 +38,7 @@ def draw_figure(
     """Write `figure-NAME.svg`; returns where."""
     by_clock = experiment.axis is Axis.RESULTS_BY_CLOCK
     draws_memory = experiment.axis in (Axis.MEMORY, Axis.MEMORY_EACH)
-    has_budget = any(one.variant.has_budget for one in outcomes)
+    has_budget = any(outcome.variant.has_budget for outcome in outcomes)
 
     def draw(axes: "Axes") -> None:
         scale = 1e6 if draws_memory else 1e3
@@ -80,26 +80,27 @@ def draw_figure(
 def _lines(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points]]:
     if axis is Axis.MEMORY_EACH:
         return [
-            (f"{one.variant.label}-M{number + 1}", points)
-            for one in outcomes
-            for number, points in enumerate(one.memory_each)
+            (f"{outcome.variant.label}-M{number + 1}", points)
+            for outcome in outcomes
+            for number, points in enumerate(outcome.memory_each)
         ]
-    return [(one.variant.label, _points(axis, one)) for one in outcomes]
+    return [(outcome.variant.label, _points(axis, outcome)) for outcome in outcomes]
 
 
-def _points(axis: Axis, one: Outcome) -> Points:
+def _points(axis: Axis, outcome: Outcome) -> Points:
     if axis is Axis.RESULTS_BY_CLOCK:
-        return one.results_by_clock
-    return one.memory if axis is Axis.MEMORY else one.results
+        return outcome.results_by_clock
+    return outcome.memory if axis is Axis.MEMORY else outcome.results
 
 
 def _cleanups(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points]]:
     """What clean-up did while input came; a run without any has no line."""
     if axis is Axis.RESULTS:
         return [
-            (one.variant.label, one.early_cleanup if len(one.early_cleanup) > 1 else ()) for one in outcomes
+            (outcome.variant.label, outcome.early_cleanup if len(outcome.early_cleanup) > 1 else ())
+            for outcome in outcomes
         ]
-    return [(one.variant.label, one.restored) for one in outcomes] if axis is Axis.MEMORY else []
+    return [(outcome.variant.label, outcome.restored) for outcome in outcomes] if axis is Axis.MEMORY else []
 
 
 def draw_compute_figure(experiment: ComputeExperiment, metrics: dict[str, Any], directory: Path) -> Path:

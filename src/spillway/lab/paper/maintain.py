@@ -55,11 +55,11 @@ _EXPERIMENTS = (
         "relative to enumeration",
     ),
 )  # fmt: skip
-MAINTAIN_FIGURES = tuple(one.name for one in _EXPERIMENTS)
+MAINTAIN_FIGURES = tuple(experiment.name for experiment in _EXPERIMENTS)
 
 
 def maintain_experiment(name: str) -> MaintainExperiment:
-    found = next((one for one in _EXPERIMENTS if one.name == name), None)
+    found = next((experiment for experiment in _EXPERIMENTS if experiment.name == name), None)
     if found is None:
         raise JobError(f"there is no figure {name}; known are {', '.join(MAINTAIN_FIGURES)}")
     return found

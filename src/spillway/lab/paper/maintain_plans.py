@@ -168,7 +168,7 @@ def _selected_plans(lab: Laboratory, names: Sequence[str], delay_seconds: float)
 
         for name in names:
             if name in _BATCH_PLANS:
-                orders = {_nodes(one)[0]: _nodes(one)[1:] for one in _BATCH_PLANS[name].split(",")}
+                orders = {_nodes(path)[0]: _nodes(path)[1:] for path in _BATCH_PLANS[name].split(",")}
                 plan = extended_batch_plan(graph, sizes, orders)
             else:
                 plan = conditional_plan(graph, sizes, _nodes(_GROUPING_PLANS[name]))

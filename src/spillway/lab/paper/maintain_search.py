@@ -25,10 +25,12 @@ def random_model(graph: ViewGraph, seed: int) -> CostModel:
         cardinalities=(1_000_000,) * len(graph.names),
         attributes=(4,) * len(graph.names),
         costs={
-            one: CostFunction((chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0))
-            for one in directions
+            direction: CostFunction(
+                (chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0)
+            )
+            for direction in directions
         },
-        fanouts={one: chance.uniform(0.3, 3.0) for one in directions},
+        fanouts={direction: chance.uniform(0.3, 3.0) for direction in directions},
     )
 
 

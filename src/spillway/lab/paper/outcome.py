@@ -92,7 +92,7 @@ class Outcome:
 def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_SECONDS) -> Outcome:
     last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
     spills = [spill for epoch in epochs for spill in epoch.spills]
-    parts = [one for epoch in epochs for one in epoch.processors]
+    parts = [processor for epoch in epochs for processor in epoch.processors]
     minutes = _minutes(epochs[: last_input + 1], row_seconds)
     return Outcome(
         variant=variant,
@@ -103,8 +103,8 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         cleanup_seconds=sum(epoch.seconds for epoch in epochs if epoch.is_cleanup),
         spills=len(spills),
         spilled_bytes=sum(spill.bytes for spill in spills),
-        freed_share=sum(one.bytes / max(1, one.resident_bytes) for one in spills) / max(1, len(spills)),
-        state_bytes=sum(sum(one.group_bytes.values()) for one in parts),
+        freed_share=sum(spill.bytes / max(1, spill.resident_bytes) for spill in spills) / max(1, len(spills)),
+        state_bytes=sum(sum(part.group_bytes.values()) for part in parts),
         results=_results(epochs, minutes, cleanup=False),
         early_cleanup=_results(epochs, minutes, cleanup=True),
         results_by_clock=_by_clock(epochs[: last_input + 1]),
@@ -143,7 +143,7 @@ def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, f
     for epoch in epochs:
         before = taken
         if not epoch.is_cleanup:
-            taken += sum(one.probed_rows for one in epoch.processors)
+            taken += sum(processor.probed_rows for processor in epoch.processors)
         found.append(tuple(rows / len(STREAMS) * row_seconds / 60 for rows in (before, taken)))
     return [(began, ended) for began, ended in found]
 
@@ -168,7 +168,7 @@ def _by_clock(epochs: Sequence[Epoch]) -> Points:
 
 def _restored(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
     return tuple(
-        (ended, sum(one.resident_bytes for one in epoch.processors))
+        (ended, sum(processor.resident_bytes for processor in epoch.processors))
         for epoch, (_, ended) in zip(epochs, minutes, strict=False)
         if epoch.is_cleanup
     )
@@ -183,7 +183,7 @@ def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], pro
             for spill in epoch.spills
             if processor in (spill.processor, None)
         ]
-        mine = [one.resident_bytes for one in epoch.processors if processor in (one.processor, None)]
+        mine = [part.resident_bytes for part in epoch.processors if processor in (part.processor, None)]
         points.append((ended, sum(mine)))
     return tuple(points)
 
@@ -191,8 +191,8 @@ def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], pro
 def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
     rows: Counter[int] = Counter()
     for epoch in epochs:
-        for one in epoch.processors:
-            rows.update(one.group_rows)
+        for processor in epoch.processors:
+            rows.update(processor.group_rows)
     placement = next(
         (epoch.placement for epoch in reversed(epochs) if epoch.placement is not None),
         distributed(variant.distribution, PARTITIONS, variant.processors),

@@ -122,4 +122,4 @@ _ALL = (
         "51 ms and 357 s for 1 plan kept, 271 ms and 294 s for 20",
     ),
 )
-FIGURES: Mapping[str, PaperFigure] = MappingProxyType({one.name: one for one in _ALL})
+FIGURES: Mapping[str, PaperFigure] = MappingProxyType({figure.name: figure for figure in _ALL})

@@ -101,7 +101,7 @@ _EXPERIMENTS = (
         "7.17", "Run-time throughput, join ratios 3-2-3", Axis.RESULTS, "3-2-3", STRATEGIES, 12 << 20
     ),
 )  # fmt: skip
-TREE_EXPERIMENTS: Mapping[str, TreeExperiment] = {one.name: one for one in _EXPERIMENTS}
+TREE_EXPERIMENTS: Mapping[str, TreeExperiment] = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
@@ -122,13 +122,13 @@ def compare_strategies(
 ) -> dict[str, Any]:
     """The metrics of all seeds, and ratios of the averages; refuses a run with a wrong number of results."""
     for seed, (outcomes, results) in enumerate(zip(by_seed, expected, strict=True)):
-        for one in outcomes:
-            if one.results_total != results and (one.complete or one.results_total > results):
+        for outcome in outcomes:
+            if outcome.results_total != results and (outcome.complete or outcome.results_total > results):
                 raise StateError(
-                    f"figure {experiment.name}, seed {seed}: {one.variant.label} gave {one.results_total} "
-                    f"results, the view has {results}; please report this"
+                    f"figure {experiment.name}, seed {seed}: {outcome.variant.label} "
+                    f"gave {outcome.results_total} results, the view has {results}; please report this"
                 )
-    labels = [one.variant.label for one in by_seed[0]]
+    labels = [outcome.variant.label for outcome in by_seed[0]]
     runtime = {
         label: [outcomes[number].runtime_results for outcomes in by_seed]
         for number, label in enumerate(labels)
@@ -146,10 +146,10 @@ def compare_strategies(
             label: round(mean(outcomes[number].freed_share for outcomes in by_seed), 3)
             for number, label in enumerate(labels)
         },
-        "state_bytes": max(one.state_bytes for outcomes in by_seed for one in outcomes),
+        "state_bytes": max(outcome.state_bytes for outcomes in by_seed for outcome in outcomes),
         "results_total": list(expected),
         "runtime_results": runtime,
-        "variants": {label: one.to_json() for label, one in zip(labels, by_seed[0], strict=True)},
+        "variants": {label: outcome.to_json() for label, outcome in zip(labels, by_seed[0], strict=True)},
         "spills": {
             label: [outcomes[number].spills for outcomes in by_seed] for number, label in enumerate(labels)
         },
@@ -157,7 +157,9 @@ def compare_strategies(
             label: _by_join(by_seed[0][number], experiment.groups) for number, label in enumerate(labels)
         },
         "cleanup_seconds": {
-            label: round(mean(one[number].cleanup_seconds for one in by_seed if one[number].complete), 3)
+            label: round(
+                mean(outcomes[number].cleanup_seconds for outcomes in by_seed if outcomes[number].complete), 3
+            )
             for number, label in enumerate(labels)
         },
         "ratio_to_penalty": {
@@ -182,15 +184,15 @@ def _reasons(
     """Why strategies are not as far apart as the paper has them, where they are not."""
     runs = {label: [outcomes[n] for outcomes in by_seed] for n, label in enumerate(average)}
     return [
-        reasons(runs[one], runs[other], experiment.groups, average[one] / average[other], wanted)
-        for (one, other), wanted in EXPECTED.items()
-        if one in runs and other in runs and average[one] < wanted * average[other]
+        reasons(runs[first], runs[other], experiment.groups, average[first] / average[other], wanted)
+        for (first, other), wanted in EXPECTED.items()
+        if first in runs and other in runs and average[first] < wanted * average[other]
     ]
 
 
-def _by_join(one: Outcome, groups: int) -> list[int]:
+def _by_join(outcome: Outcome, groups: int) -> list[int]:
     """How many groups of each join were spilled, as often as they were."""
-    counts = Counter(group // groups for group in one.spilled_groups)
+    counts = Counter(group // groups for group in outcome.spilled_groups)
     return [counts[join] for join in range(max(counts, default=-1) + 1)]
 
 
@@ -202,13 +204,13 @@ def tree_lines(metrics: dict[str, Any]) -> list[str]:
         f"every spill is to free {metrics['spill_share']:.0%} of a processor's state"
     ]
     for label, results in metrics["runtime_results"].items():
-        one = metrics["variants"][label]
+        variant = metrics["variants"][label]
         made.append(
             f"{label:<{width}}  {mean(results):>12,.0f} at run time  "
             f"{metrics['cleanup_seconds'][label]:>7.1f} s "
             f"clean-up  {mean(metrics['spills'][label]):>5.1f} spills of "
             f"{metrics['freed_share'][label]:.1%} each  "
-            f"{one['spilled_bytes'] / 1e6:>7.1f} MB of {one['state_bytes'] / 1e6:.1f} MB spilled, "
+            f"{variant['spilled_bytes'] / 1e6:>7.1f} MB of {variant['state_bytes'] / 1e6:.1f} MB spilled, "
             f"groups by join {metrics['spilled_groups_by_join'][label]} (first seed)"
         )
     for label, ratio in metrics["ratio_to_penalty"].items():

@@ -15,7 +15,7 @@ def reasons(
 ) -> str:
     """One line on two strategies, each given by its outcomes of all seeds; `groups` are those of a join."""
     ours, theirs = _shares(first, groups), _shares(second, groups)
-    same = mean(_overlap(one, other) for one, other in zip(first, second, strict=True))
+    same = mean(_overlap(left, right) for left, right in zip(first, second, strict=True))
     names = f"{first[0].variant.label} over {second[0].variant.label}"
     facts = (
         f"spilled groups by join {_percent(ours)} against {_percent(theirs)}, "
@@ -47,7 +47,7 @@ def _reason(
 
 
 def _shares(outcomes: Sequence[Outcome], groups: int) -> list[float]:
-    counts = Counter(group // groups for one in outcomes for group in one.spilled_groups)
+    counts = Counter(group // groups for outcome in outcomes for group in outcome.spilled_groups)
     whole = max(1, sum(counts.values()))
     return [counts[join] / whole for join in range(max(counts, default=0) + 1)]
 
@@ -58,7 +58,7 @@ def _overlap(first: Outcome, second: Outcome) -> float:
 
 
 def _megabytes(outcomes: Sequence[Outcome]) -> float:
-    return mean(one.spilled_bytes for one in outcomes) / 1e6
+    return mean(outcome.spilled_bytes for outcome in outcomes) / 1e6
 
 
 def _percent(shares: Sequence[float]) -> str:

@@ -38,17 +38,17 @@ def explain_aggregate(
 
 
 def _input_report(plan: AggregatePlan) -> InputReport:
-    one = plan.input
+    input_ = plan.input
     order = ", ".join(plan.column_label(ColumnRef(0, column)) for column in (plan.time, *plan.order))
     return {
-        "name": one.name,
-        "source": one.source,
-        "filter": None if one.filter is None else display(one.filter),
+        "name": input_.name,
+        "source": input_.source,
+        "filter": None if input_.filter is None else display(input_.filter),
         "window": f"ordered by {order}; rows up to {plan.lateness_us / 1_000_000:g} s late",
-        "key": [display(key) for key in one.keys],
+        "key": [display(key) for key in input_.keys],
         "state": [
             {"name": column.name, "label": column.label, "type": column.type}
-            for column in one.columns[: plan.kept]
+            for column in input_.columns[: plan.kept]
         ],
     }
 

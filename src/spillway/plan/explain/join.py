@@ -48,33 +48,33 @@ def join_text(report: PlanReport) -> str:
     lines.append(f"  hash       {_hash_text(report['hash_exact'])}")
     lines.append(f"  partition  {groups} groups on {processors} processors, by key hash")
     lines.append(f"  residual   {report['residual'] or 'none'}")
-    for one in report["inputs"]:
-        lines += ["", f"Input {one['name']}: source {one['source']}"]
-        lines.append(f"  filter     {one['filter'] or 'none'}")
-        if one["window"] is not None:
-            lines.append(f"  window     {one['window']}")
-        lines.append(f"  key        {', '.join(one['key'])}")
-        if not one["state"]:
+    for input_ in report["inputs"]:
+        lines += ["", f"Input {input_['name']}: source {input_['source']}"]
+        lines.append(f"  filter     {input_['filter'] or 'none'}")
+        if input_["window"] is not None:
+            lines.append(f"  window     {input_['window']}")
+        lines.append(f"  key        {', '.join(input_['key'])}")
+        if not input_["state"]:
             lines.append("  state      key only")
-        lines += [f"  state      {c['name']}  {c['label']}  {c['type'] or '?'}" for c in one["state"]]
+        lines += [f"  state      {c['name']}  {c['label']}  {c['type'] or '?'}" for c in input_["state"]]
     return "\n".join([*lines, *closing_lines(report)]) + "\n"
 
 
 def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) -> InputReport:
-    one = plan.inputs[index]
+    input_ = plan.inputs[index]
     return {
-        "name": one.name,
-        "source": one.source,
-        "filter": None if one.filter is None else display(one.filter),
+        "name": input_.name,
+        "source": input_.source,
+        "filter": None if input_.filter is None else display(input_.filter),
         "window": window_text(plan.windows[index]) if plan.windows else None,
-        "key": [display(key) for key in one.keys],
+        "key": [display(key) for key in input_.keys],
         "state": [
             {
                 "name": column.name,
                 "label": column.label,
                 "type": types.get(ColumnRef(index, position), column.type),
             }
-            for position, column in enumerate(one.columns)
+            for position, column in enumerate(input_.columns)
         ],
     }
 
@@ -93,7 +93,8 @@ def _stages(
     plan: JoinPlan, processors: int, groups: int, residual: bool, exact: bool | None
 ) -> list[StageReport]:
     sources = ", ".join(
-        one.source if one.source == one.name else f"{one.source} {one.name}" for one in plan.inputs
+        input_.source if input_.source == input_.name else f"{input_.source} {input_.name}"
+        for input_ in plan.inputs
     )
     probe = ["each input's new rows against the state of the others"]
     probe += [] if exact else ["verify keys"]

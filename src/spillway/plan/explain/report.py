@@ -103,4 +103,9 @@ def closing_lines(report: PlanReport) -> list[str]:
     """What it ends with: outputs and stages."""
     lines = ["", "Outputs", *(f"  {output['name']}  {output['value']}" for output in report["outputs"])]
     stages = enumerate(report["stages"], 1)
-    return [*lines, "", "Stages of an epoch", *(f"  {n} {one['name']:8} {one['work']}" for n, one in stages)]
+    return [
+        *lines,
+        "",
+        "Stages of an epoch",
+        *(f"  {n} {stage['name']:8} {stage['work']}" for n, stage in stages),
+    ]

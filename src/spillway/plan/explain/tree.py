@@ -43,8 +43,10 @@ def explain_tree(
 ) -> PlanReport:
     """The plan as JSON-ready values; `key_types` are those of the classes that Spark's analysis found."""
     types: tuple[str | None, ...] = plan.key_types if key_types is None else tuple(key_types)
-    exact = [False if plan.partition else _exact([types[one] for one in join.classes]) for join in plan.joins]
-    layouts = layout(plan, [one is True for one in exact])
+    exact = [
+        False if plan.partition else _exact([types[number] for number in join.classes]) for join in plan.joins
+    ]
+    layouts = layout(plan, [known is True for known in exact])
     joins = [_join(plan, number, layouts[number], types, exact[number]) for number in range(len(plan.joins))]
     return {
         "view": plan.view,
@@ -57,14 +59,14 @@ def explain_tree(
         "partitioning": {"groups": groups, "processors": processors},
         "inputs": [
             {
-                "name": one.name,
-                "source": one.source,
-                "filter": None if one.filter is None else display(one.filter),
+                "name": input_.name,
+                "source": input_.source,
+                "filter": None if input_.filter is None else display(input_.filter),
                 "window": window_text(plan.windows[number]) if plan.windows else None,
-                "key": [display(key) for key in one.keys],
-                "state": [{"name": c.name, "label": c.label, "type": c.type} for c in one.columns],
+                "key": [display(key) for key in input_.keys],
+                "state": [{"name": c.name, "label": c.label, "type": c.type} for c in input_.columns],
             }
-            for number, one in enumerate(plan.inputs)
+            for number, input_ in enumerate(plan.inputs)
         ],
         "residual": None,
         "outputs": [
@@ -82,13 +84,15 @@ def tree_text(report: PlanReport) -> str:
     groups, processors = report["partitioning"]["groups"], report["partitioning"]["processors"]
     lines = opening_lines(report)
     lines.append(f"  partition  {groups} groups of each join on {processors} processors")
-    lines += [_spread_line(spread) for spread in sorted(report["spreads"], key=lambda one: not one["chosen"])]
+    lines += [
+        _spread_line(spread) for spread in sorted(report["spreads"], key=lambda spread: not spread["chosen"])
+    ]
     for join in report["joins"]:
         lines += ["", f"{join['name'].capitalize()}, level {join['level']}"]
         lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in join["key"]]
         lines.append(f"  residual   {join['residual'] or 'none'}")
-        for one in join["inputs"]:
-            lines.append(f"  input      {one['name']}: keeps {', '.join(one['state']) or 'key only'}")
+        for input_ in join["inputs"]:
+            lines.append(f"  input      {input_['name']}: keeps {', '.join(input_['state']) or 'key only'}")
         if join["lineage"]:
             lines.append(f"  lineage    groups of {', '.join(join['lineage'])} are counted")
         lines.append(f"  results    to {join['parent'] or 'the view'}")
@@ -114,15 +118,17 @@ def _join(
         key.append({"terms": terms, "type": types[key_class]})
     inputs: list[JoinInputReport] = [
         {
-            "name": _name(plan, one.child),
-            "state": [_label(plan, symbol) for symbol in one.columns if not isinstance(symbol, GroupNumber)],
+            "name": _name(plan, input_.child),
+            "state": [
+                _label(plan, symbol) for symbol in input_.columns if not isinstance(symbol, GroupNumber)
+            ],
         }
-        for one in made.inputs
+        for input_ in made.inputs
     ]
     return {
         "name": f"join {number + 1}",
         "level": plan.level(number),
-        "key": [{"terms": one["terms"], "type": one["type"]} for one in key],  # type: ignore[typeddict-item]
+        "key": [{"terms": part["terms"], "type": part["type"]} for part in key],  # type: ignore[typeddict-item]
         "hash_exact": exact,
         "residual": None if join.residual is None else describe(join.residual, plan.column_label),
         "inputs": inputs,
@@ -141,13 +147,14 @@ def _spread(plan: TreePlan, kind: str, groups: int) -> SpreadReport:
     classes = partition_classes(kind, plan.key_classes)
     grid = Grid.of(classes, groups)
     counts = {
-        one.name: grid.copies(of_leaf) for one, of_leaf in zip(plan.inputs, plan.key_classes, strict=True)
+        input_.name: grid.copies(of_leaf)
+        for input_, of_leaf in zip(plan.inputs, plan.key_classes, strict=True)
     }
     return {
         "join": kind,
         "by": [
-            f"{plan.key_labels[one][0]} in {share}"
-            for one, share in zip(grid.classes, grid.shares, strict=True)
+            f"{plan.key_labels[number][0]} in {share}"
+            for number, share in zip(grid.classes, grid.shares, strict=True)
         ],
         "copies": {name: count for name, count in counts.items() if classes and count > 1},
         "chosen": classes == plan.partition,
@@ -162,10 +169,10 @@ def _label(plan: TreePlan, symbol: Symbol) -> str:
     if isinstance(symbol, LeafColumn):
         return f"{plan.inputs[symbol.leaf].name}.{plan.inputs[symbol.leaf].columns[symbol.column].label}"
     if isinstance(symbol, KeyHash | KeyValue):
-        one = plan.inputs[symbol.leaf]
-        text = display(one.keys[plan.key_classes[symbol.leaf].index(symbol.key_class)])
+        input_ = plan.inputs[symbol.leaf]
+        text = display(input_.keys[plan.key_classes[symbol.leaf].index(symbol.key_class)])
         kind = "hash" if isinstance(symbol, KeyHash) else "key"  # a selected key column is kept besides
-        return f"{kind}({one.name}.{text})"
+        return f"{kind}({input_.name}.{text})"
     return "deadline"
 
 
@@ -178,7 +185,8 @@ def _exact(types: Sequence[str | None]) -> bool | None:
 
 def _stages(plan: TreePlan, processors: int, groups: int) -> list[StageReport]:
     sources = ", ".join(
-        one.source if one.source == one.name else f"{one.source} {one.name}" for one in plan.inputs
+        input_.source if input_.source == input_.name else f"{input_.source} {input_.name}"
+        for input_ in plan.inputs
     )
     stages: list[StageReport] = [
         {"name": "scan", "work": f"{sources}: filter, project, key hashes (Spark)"},

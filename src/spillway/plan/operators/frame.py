@@ -49,9 +49,9 @@ class AggregatePlan:
         """A state column or a statistic as a reader knows it."""
         if ref.input != STATISTICS:
             return self.input.columns[ref.column].label
-        one = self.statistics[ref.column]
-        argument = "*" if one.argument is None else self.input.columns[one.argument].label
-        return f"{one.function}({argument}) over {frame_text(one)}"
+        statistic = self.statistics[ref.column]
+        argument = "*" if statistic.argument is None else self.input.columns[statistic.argument].label
+        return f"{statistic.function}({argument}) over {frame_text(statistic)}"
 
 
 def frame_text(statistic: Statistic) -> str:
@@ -63,7 +63,7 @@ def frame_text(statistic: Statistic) -> str:
 
 
 def aggregate_fingerprint(
-    one: InputPlan,
+    input_: InputPlan,
     outputs: tuple[OutputColumn, ...],
     statistics: tuple[Statistic, ...],
     order: tuple[int, ...],
@@ -72,7 +72,13 @@ def aggregate_fingerprint(
     canonical = {
         "format": _FORMAT,
         "operator": "aggregate",
-        "input": [one.name.lower(), one.source, one.filter, one.keys, [c.expression for c in one.columns]],
+        "input": [
+            input_.name.lower(),
+            input_.source,
+            input_.filter,
+            input_.keys,
+            [c.expression for c in input_.columns],
+        ],
         "outputs": [[output.name, asdict(output.value)] for output in outputs],
         "statistics": [asdict(statistic) for statistic in statistics],
         "order": order,

@@ -78,9 +78,9 @@ class JoinPlan:
 
 def column_label(inputs: Sequence[InputPlan], ref: ColumnRef) -> str:
     """A state column as a reader knows it: `p.price`, or `[p: upper(symbol)]` for an expression."""
-    one = inputs[ref.input]
-    text = one.columns[ref.column].label
-    return f"{one.name}.{text}" if text.replace(".", "").isidentifier() else f"[{one.name}: {text}]"
+    input_ = inputs[ref.input]
+    text = input_.columns[ref.column].label
+    return f"{input_.name}.{text}" if text.replace(".", "").isidentifier() else f"[{input_.name}: {text}]"
 
 
 def fingerprint(
@@ -94,13 +94,13 @@ def fingerprint(
         "format": _FORMAT,
         "inputs": [
             [
-                one.name.lower(),
-                one.source,
-                one.filter,
-                one.keys,
-                [column.expression for column in one.columns],
+                input_.name.lower(),
+                input_.source,
+                input_.filter,
+                input_.keys,
+                [column.expression for column in input_.columns],
             ]
-            for one in inputs
+            for input_ in inputs
         ],
         "outputs": [[output.name, asdict(output.value)] for output in outputs],
         "residual": None if residual is None else asdict(residual),

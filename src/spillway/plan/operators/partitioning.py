@@ -29,12 +29,12 @@ def check_join_kind(kind: str) -> None:
 
 def partition_classes(kind: str, leaf_classes: Sequence[Collection[int]]) -> tuple[int, ...]:
     """The classes by which the groups of all joins are made; none: each join has its own."""
-    classes = sorted({one for classes in leaf_classes for one in classes})
+    classes = sorted({key_class for classes in leaf_classes for key_class in classes})
     if kind == TREE:
         return ()
     if kind == MULTI_PARTITION:
         return tuple(classes)
-    return (max(classes, key=lambda one: sum(one in of_leaf for of_leaf in leaf_classes)),)
+    return (max(classes, key=lambda key_class: sum(key_class in of_leaf for of_leaf in leaf_classes)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,11 @@ class Grid:
 
     def copies(self, classes: Collection[int]) -> int:
         """How many groups get a row of an input that has these classes."""
-        return prod(share for one, share in zip(self.classes, self.shares, strict=True) if one not in classes)
+        return prod(
+            share
+            for key_class, share in zip(self.classes, self.shares, strict=True)
+            if key_class not in classes
+        )
 
     def first_copies(self, classes: Collection[int]) -> GroupSet:
         """The groups with the first copy of each row of such an input: coordinates that it lacks are 0."""
@@ -69,8 +73,8 @@ class Grid:
             group
             for group in range(prod(self.shares))
             if all(
-                one in classes or group // weight % share == 0
-                for one, share, weight in zip(self.classes, self.shares, self.weights, strict=True)
+                key_class in classes or group // weight % share == 0
+                for key_class, share, weight in zip(self.classes, self.shares, self.weights, strict=True)
             )
         )
 

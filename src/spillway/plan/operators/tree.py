@@ -74,27 +74,27 @@ class TreePlan:
         """The inputs below a child, in the order of the view."""
         if isinstance(child, Leaf):
             return (child.number,)
-        below = (self.leaves(one) for one in self.joins[child.number].children)
+        below = (self.leaves(part) for part in self.joins[child.number].children)
         return tuple(sorted(leaf for leaves in below for leaf in leaves))
 
     def parent(self, join: int) -> int | None:
         """The join that takes in the results of another; None for the root."""
-        for number, one in enumerate(self.joins):
-            if Below(join) in one.children:
+        for number, parent in enumerate(self.joins):
+            if Below(join) in parent.children:
                 return number
         return None
 
     def level(self, join: int) -> int:
         """How many joins are below it, one under the other."""
-        below = [self.level(one.number) for one in self.joins[join].children if isinstance(one, Below)]
+        below = [self.level(child.number) for child in self.joins[join].children if isinstance(child, Below)]
         return 1 + max(below) if below else 0
 
     def descendants(self, join: int) -> tuple[int, ...]:
         """All joins below one, in their order."""
         found: list[int] = []
-        for one in self.joins[join].children:
-            if isinstance(one, Below):
-                found += [*self.descendants(one.number), one.number]
+        for child in self.joins[join].children:
+            if isinstance(child, Below):
+                found += [*self.descendants(child.number), child.number]
         return tuple(sorted(found))
 
     def representative(self, child: Child, key_class: int) -> int:
@@ -105,8 +105,8 @@ class TreePlan:
         """The tree by the names of its inputs."""
         number = len(self.joins) - 1 if join is None else join
         return tuple(
-            self.inputs[one.number].name if isinstance(one, Leaf) else self.shape(one.number)
-            for one in self.joins[number].children
+            self.inputs[child.number].name if isinstance(child, Leaf) else self.shape(child.number)
+            for child in self.joins[number].children
         )
 
     def column_label(self, ref: ColumnRef) -> str:
@@ -114,7 +114,7 @@ class TreePlan:
 
 
 def shape_text(shape: Shape) -> str:
-    return shape if isinstance(shape, str) else f"({' '.join(shape_text(one) for one in shape)})"
+    return shape if isinstance(shape, str) else f"({' '.join(shape_text(part) for part in shape)})"
 
 
 def tree_fingerprint(
@@ -130,15 +130,22 @@ def tree_fingerprint(
         "format": _FORMAT,
         "tree": [
             [
-                [[type(child).__name__, child.number] for child in one.children],
-                one.classes,
-                None if one.residual is None else asdict(one.residual),
+                [[type(child).__name__, child.number] for child in join.children],
+                join.classes,
+                None if join.residual is None else asdict(join.residual),
             ]
-            for one in joins
+            for join in joins
         ],
         "inputs": [
-            [one.name.lower(), one.source, one.filter, one.keys, classes, [c.expression for c in one.columns]]
-            for one, classes in zip(inputs, key_classes, strict=True)
+            [
+                input_.name.lower(),
+                input_.source,
+                input_.filter,
+                input_.keys,
+                classes,
+                [c.expression for c in input_.columns],
+            ]
+            for input_, classes in zip(inputs, key_classes, strict=True)
         ],
         "outputs": [[output.name, asdict(output.value)] for output in outputs],
         "windows": [[window.column, window.range_us] for window in windows],

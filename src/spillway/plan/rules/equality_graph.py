@@ -66,18 +66,18 @@ def equality_graph(predicates: Predicates) -> EqualityGraph:
 
 def shared_key(graph: EqualityGraph, inputs: int) -> SharedKey | None:
     """The key over all inputs; None if there is none."""
-    whole = [number for number, one in enumerate(graph.classes) if len(one.terms) == inputs]
+    whole = [number for number, key_class in enumerate(graph.classes) if len(key_class.terms) == inputs]
     if not whole:
         return None
     parts = tuple(
-        KeyPart(tuple(one.terms[index] for index in range(inputs)), one.equalities)
-        for one in (graph.classes[number] for number in whole)
+        KeyPart(tuple(key_class.terms[index] for index in range(inputs)), key_class.equalities)
+        for key_class in (graph.classes[number] for number in whole)
     )
-    others = (one for number, one in enumerate(graph.classes) if number not in whole)
+    others = (key_class for number, key_class in enumerate(graph.classes) if number not in whole)
     return SharedKey(
         parts,
         tuple(term for number, term in graph.filters if number in whole),
-        tuple(equality.node for one in others for equality in one.equalities),
+        tuple(equality.node for key_class in others for equality in key_class.equalities),
     )
 
 
@@ -86,12 +86,12 @@ def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
     classes: list[tuple[set[tuple[int, str]], list[Equality]]] = []
     for equality in equalities:
         terms = {(side.input, label(side.node)) for side in (equality.left, equality.right)}
-        touched = [one for one in classes if one[0] & terms]
+        touched = [known for known in classes if known[0] & terms]
         if not touched:
             classes.append((terms, [equality]))
             continue
         home = touched[0]
-        home[0].update(terms, *(one[0] for one in touched[1:]))
+        home[0].update(terms, *(known[0] for known in touched[1:]))
         for other in touched[1:]:
             home[1].extend(other[1])
             classes.remove(other)
@@ -102,10 +102,10 @@ def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
 def check_connected(predicates: Predicates, scope: Scope) -> None:
     """Refuse a view of which some inputs have no equi-join with the others."""
     reached = _reachable(predicates.equalities)
-    apart = [one.alias for index, one in enumerate(scope.inputs) if index not in reached]
+    apart = [input_.alias for index, input_ in enumerate(scope.inputs) if index not in reached]
     if not apart:
         return
-    near = [one.alias for index, one in enumerate(scope.inputs) if index in reached]
+    near = [input_.alias for index, input_ in enumerate(scope.inputs) if index in reached]
     tried = [node for node in predicates.residual if any(c.table in apart for c in node.find_all(exp.Column))]
     found = f"; {label(tried[0])} is not one" if tried else ""
     raise ViewError(
@@ -117,7 +117,7 @@ def check_connected(predicates: Predicates, scope: Scope) -> None:
 def _reachable(equalities: tuple[Equality, ...]) -> set[int]:
     reached = {0}
     while True:
-        edges = [{one.left.input, one.right.input} for one in equalities]
+        edges = [{equality.left.input, equality.right.input} for equality in equalities]
         more = reached.union(*(edge for edge in edges if edge & reached))
         if more == reached:
             return reached

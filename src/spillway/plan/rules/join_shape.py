@@ -34,9 +34,9 @@ def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) 
     while len(nodes) > 1:
         having: dict[int, list[_Node]] = {}
         for node in nodes:
-            for one in node.classes:
-                having.setdefault(one, []).append(node)
-        best = min(having, key=lambda one: (-len(having[one]), max(n.height for n in having[one]), one))
+            for key_class in node.classes:
+                having.setdefault(key_class, []).append(node)
+        best = min(having, key=lambda key: (-len(having[key]), max(n.height for n in having[key]), key))
         chosen = [node for node in nodes if best in node.classes]
         nodes = [node for node in nodes if best not in node.classes]
         nodes.append(_joined(chosen, joins))
@@ -62,7 +62,7 @@ def given_joins(
             return _leaf(names, leaf_classes, number)
         if len(part) < 2:
             raise ViewError(f"tree: a join of {len(part)} parts; each has at least two")
-        return _joined([node(one) for one in part], joins)
+        return _joined([node(child) for child in part], joins)
 
     if isinstance(shape, str):
         raise ViewError(f"tree: {shape} is one input; give lists of names, such as [['a', 'b'], 'c']")

@@ -27,7 +27,7 @@ def blurred_equalities(equalities: Sequence[Equality], common: str | None, scope
     blurred: list[exp.Expr] = []
     for equality in equalities:
         pair = [_typed(side.node, scope) for side in (equality.left, equality.right)]
-        known = [one for one in pair if one is not None]
+        known = [kind for kind in pair if kind is not None]
         if len(known) == 2 and common_key_type(known) != common:
             blurred.append(equality.node)
     return blurred

@@ -138,7 +138,7 @@ class Lowering:
         if not node.expressions or set(node.args) - {"this", "expressions"}:
             raise self._unsupported(node)
         value = self._lower(node.this, lazy)
-        equal = [Call("=", (value, self._lower(one, lazy=True))) for one in node.expressions]
+        equal = [Call("=", (value, self._lower(item, lazy=True))) for item in node.expressions]
         return equal[0] if len(equal) == 1 else Call("or", tuple(equal))
 
     def _between(self, node: exp.Expr, lazy: bool) -> Call:
@@ -184,7 +184,9 @@ class Lowering:
         if len(node.expressions) not in _FUNCTIONS.get(name, ()):
             raise self._unsupported(node)
         later = name in ("coalesce", "nvl", "ifnull")
-        values = tuple(self._lower(one, lazy or (later and n > 0)) for n, one in enumerate(node.expressions))
+        values = tuple(
+            self._lower(argument, lazy or (later and n > 0)) for n, argument in enumerate(node.expressions)
+        )
         if name == "nullif":
             return Call("case", (Call("=", values), Literal(None, "void"), values[0]))
         if name == "isnotnull":

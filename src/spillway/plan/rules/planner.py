@@ -78,14 +78,14 @@ def plan_join(
 
     inputs = tuple(
         InputPlan(
-            name=one.alias,
-            source=one.source,
+            name=input_.alias,
+            source=input_.source,
             filter=input_filter(index, (*predicates.filters, *key.filters)),
             keys=tuple(source_sql(part.terms[index]) for part in key.parts),
             columns=columns.of(index),
-            times=(source_sql(event_time(one)),) if windows else (),
+            times=(source_sql(event_time(input_)),) if windows else (),
         )
-        for index, one in enumerate(scope.inputs)
+        for index, input_ in enumerate(scope.inputs)
     )
     return JoinPlan(
         inputs=inputs,

@@ -30,9 +30,9 @@ def plan_tree(
     view: View, scope: Scope, items: tuple[SelectItem, ...], predicates: Predicates, graph: EqualityGraph
 ) -> TreePlan:
     """The plan of a view whose inputs are connected, as a tree."""
-    names = [one.alias for one in scope.inputs]
+    names = [input_.alias for input_ in scope.inputs]
     key_classes = [
-        tuple(number for number, one in enumerate(graph.classes) if index in one.terms)
+        tuple(number for number, key_class in enumerate(graph.classes) if index in key_class.terms)
         for index in range(len(scope.inputs))
     ]
     leaf_classes = [frozenset(classes) for classes in key_classes]
@@ -44,7 +44,7 @@ def plan_tree(
     columns = StateColumns(scope)
     lowering = Lowering(scope, columns)
     outputs = tuple(output_column(item, lowering) for item in items)
-    types = tuple(common_type(list(one.terms.values()), scope) for one in graph.classes)
+    types = tuple(common_type(list(key_class.terms.values()), scope) for key_class in graph.classes)
     partition = partition_classes(view.join_kind, key_classes)
     skeleton = TreePlan((), tuple(key_classes), joins, outputs, "", partition=partition)
     above = _residuals(skeleton, predicates, graph, types, scope)
@@ -59,21 +59,23 @@ def plan_tree(
     filters = (*predicates.filters, *(term for _, term in graph.filters))
     inputs = tuple(
         InputPlan(
-            name=one.alias,
-            source=one.source,
+            name=input_.alias,
+            source=input_.source,
             filter=input_filter(index, filters),
             keys=tuple(source_sql(graph.classes[number].terms[index]) for number in key_classes[index]),
             columns=columns.of(index),
-            times=(source_sql(event_time(one)),) if windows else (),
+            times=(source_sql(event_time(input_)),) if windows else (),
         )
-        for index, one in enumerate(scope.inputs)
+        for index, input_ in enumerate(scope.inputs)
     )
     return replace(
         skeleton,
         inputs=inputs,
         joins=joins,
         fingerprint=tree_fingerprint(inputs, tuple(key_classes), joins, outputs, windows, partition),
-        key_labels=tuple(tuple(label(node) for node in one.terms.values()) for one in graph.classes),
+        key_labels=tuple(
+            tuple(label(node) for node in key_class.terms.values()) for key_class in graph.classes
+        ),
         key_types=types,
         windows=windows,
         view=" ".join(view.text.split()),
@@ -107,8 +109,8 @@ def _residuals(
     """Per join, the predicates to test there, each once."""
     found: list[dict[str, exp.Expr]] = [{} for _ in plan.joins]
     written = [*predicates.residual]
-    for one, kind in zip(graph.classes, types, strict=True):
-        written += blurred_equalities(one.equalities, kind, scope)
+    for key_class, kind in zip(graph.classes, types, strict=True):
+        written += blurred_equalities(key_class.equalities, kind, scope)
     for node in written:
         needed = set(dependencies(node, scope))
         lowest = next(
@@ -116,15 +118,15 @@ def _residuals(
         )
         found[lowest].setdefault(label(node), node)
     for number, join in enumerate(plan.joins):
-        for key_class, one in enumerate(graph.classes):
-            if key_class in join.classes:
+        for class_number, key_class in enumerate(graph.classes):
+            if class_number in join.classes:
                 continue
             having = [
                 child
                 for child in join.children
-                if any(key_class in plan.key_classes[leaf] for leaf in plan.leaves(child))
+                if any(class_number in plan.key_classes[leaf] for leaf in plan.leaves(child))
             ]
-            terms = [one.terms[plan.representative(child, key_class)] for child in having]
+            terms = [key_class.terms[plan.representative(child, class_number)] for child in having]
             for other in terms[1:]:
                 equal = exp.EQ(this=terms[0].copy(), expression=other.copy())
                 found[number].setdefault(label(equal), equal)

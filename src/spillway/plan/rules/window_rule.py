@@ -19,24 +19,25 @@ from spillway.plan.sql import Input, Scope
 
 def read_windows(scope: Scope, columns: StateColumns) -> tuple[Window, ...]:
     """The windows of all inputs, with their event times as state columns; none if no input has a range."""
-    ranged = [one for one in scope.inputs if one.range_us is not None]
+    ranged = [input_ for input_ in scope.inputs if input_.range_us is not None]
     if not ranged:
         return ()
     windows = []
-    for index, one in enumerate(scope.inputs):
-        column = one.event_time
+    for index, input_ in enumerate(scope.inputs):
+        column = input_.event_time
         if column is None or column.lateness_us is None:
             why = (
                 "has a window"
-                if one.range_us is not None
+                if input_.range_us is not None
                 else f"is joined with a window of {ranged[0].alias}"
             )
             raise ViewError(
-                f"{one.alias} {why}, and source {one.source} has no event time; give [sources.{one.source}] "
+                f"{input_.alias} {why}, but source {input_.source} has no event time; "
+                f"give [sources.{input_.source}] "
                 'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
             )
-        ref = columns.add(index, microseconds(one))
-        windows.append(Window(ref.column, one.range_us, column.lateness_us))
+        ref = columns.add(index, microseconds(input_))
+        windows.append(Window(ref.column, input_.range_us, column.lateness_us))
     return tuple(windows)
 
 
@@ -53,22 +54,23 @@ def within_windows(windows: tuple[Window, ...], residual: Expression | None) -> 
     return reduce(lambda left, right: Call("and", (left, right)), conditions)
 
 
-def event_time(one: Input) -> exp.Expr:
+def event_time(input_: Input) -> exp.Expr:
     """The event time of an input as its source has it."""
-    assert one.event_time is not None
-    return exp.column(one.event_time.name, table=one.alias, quoted=True)
+    assert input_.event_time is not None
+    return exp.column(input_.event_time.name, table=input_.alias, quoted=True)
 
 
-def microseconds(one: Input) -> exp.Expr:
+def microseconds(input_: Input) -> exp.Expr:
     """The event time as a whole number, whatever the session's time zone is."""
-    assert one.event_time is not None
-    column = event_time(one)
-    if one.event_time.type == "timestamp":
+    assert input_.event_time is not None
+    column = event_time(input_)
+    if input_.event_time.type == "timestamp":
         return exp.Anonymous(this="unix_micros", expressions=[column])
-    if one.event_time.type == "timestamp_ntz":
+    if input_.event_time.type == "timestamp_ntz":
         epoch = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp_ntz", dialect="spark")
         unit = exp.Var(this="MICROSECOND")
         return exp.Anonymous(this="timestampdiff", expressions=[unit, epoch, column])
     raise ViewError(
-        f"the event time {one.alias}.{one.event_time.name} is {one.event_time.type}; it must be a timestamp"
+        f"the event time {input_.alias}.{input_.event_time.name} is {input_.event_time.type}; "
+        "it must be a timestamp"
     )

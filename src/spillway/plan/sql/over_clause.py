@@ -87,14 +87,14 @@ def _read_order(window: exp.Window, scope: Scope) -> list[exp.Expr]:
     if order is None:
         raise unsupported("OVER without ORDER BY", window, "order by the event time")
     columns = []
-    for one in order.expressions:
-        if one.args.get("desc"):
-            raise unsupported("DESC", one, "frames go from earlier rows to later ones")
-        if not one.args.get("nulls_first"):
-            raise unsupported("NULLS LAST", one, "nulls come first, as in Spark")
-        if one.args.get("with_fill"):
-            raise unsupported("WITH FILL", one, "remove it")
-        columns.append(resolve(one.this, scope))
+    for item in order.expressions:
+        if item.args.get("desc"):
+            raise unsupported("DESC", item, "frames go from earlier rows to later ones")
+        if not item.args.get("nulls_first"):
+            raise unsupported("NULLS LAST", item, "nulls come first, as in Spark")
+        if item.args.get("with_fill"):
+            raise unsupported("WITH FILL", item, "remove it")
+        columns.append(resolve(item.this, scope))
     return columns
 
 

@@ -71,7 +71,9 @@ def _fragment(sql: str, where: str) -> exp.Select:
 def _select(sql: str, where: str, *, grouped: bool = False) -> exp.Select:
     try:
         sql, windows = cut_windows(sql)
-        statements = [one for one in sqlglot.parse(sql, dialect=SpillwayDialect) if one is not None]
+        statements = [
+            statement for statement in sqlglot.parse(sql, dialect=SpillwayDialect) if statement is not None
+        ]
     except ParseError as error:
         raise ViewError(_syntax_error(error, sql, where)) from None
     except SqlglotError as error:

@@ -76,7 +76,7 @@ def _equality(node: exp.Expr, scope: Scope) -> Equality | None:
         return None
     sides = [without_parentheses(side) for side in (node.this, node.expression)]
     inputs = [dependencies(side, scope) for side in sides]
-    if any(len(one) != 1 for one in inputs) or inputs[0] == inputs[1]:
+    if any(len(used) != 1 for used in inputs) or inputs[0] == inputs[1]:
         return None
-    left, right = (KeyTerm(one[0], side) for one, side in zip(inputs, sides, strict=True))
+    left, right = (KeyTerm(used[0], side) for used, side in zip(inputs, sides, strict=True))
     return Equality(left, right, node)

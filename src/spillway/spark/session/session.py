@@ -139,18 +139,21 @@ class Session:
     ) -> dict[str, DataFrame]:
         """The sources as streams; `read` knows files that an earlier run has read of them."""
 
-        def opened(one: SourceSpec) -> DataFrame:
-            known = None if read is None or one.path is None else read.first(one.path)
-            return open_source(self.spark, one, known)
+        def opened(spec: SourceSpec) -> DataFrame:
+            known = None if read is None or spec.path is None else read.first(spec.path)
+            return open_source(self.spark, spec, known)
 
-        return {name: opened(one) if isinstance(one, SourceSpec) else one for name, one in sources.items()}
+        return {
+            name: opened(source) if isinstance(source, SourceSpec) else source
+            for name, source in sources.items()
+        }
 
     def _bound(self, view: View, frames: Mapping[str, DataFrame], groups: int) -> tuple[Plan, Wire]:
         plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
-        for one in plan.inputs:
-            if not frames[one.source].isStreaming:
+        for input_ in plan.inputs:
+            if not frames[input_.source].isStreaming:
                 raise SourceError(
-                    f"source {one.source} is not a streaming DataFrame; open it with spark.readStream"
+                    f"source {input_.source} is not a streaming DataFrame; open it with spark.readStream"
                 )
         return plan, bind(plan, frames, groups)
 
@@ -180,8 +183,8 @@ class Session:
         frames = self._opened(sources, BatchFiles(Storage(config.checkpoint)))
         plan, wire = self._bound(view, frames, config.groups)
         relations = file_inputs(plan.inputs, frames, sources)
-        for one in relations:
-            check_mode(one.format, one.options, f"source {one.name}")
+        for relation in relations:
+            check_mode(relation.format, relation.options, f"source {relation.name}")
         sink = open_sink(
             sink_spec.format,
             sink_spec.path,
@@ -234,7 +237,7 @@ class Session:
                     rotation_turns=config.rotation_turns,
                     rotation_backlog_bytes=config.rotation_backlog_bytes,
                     adapt=config.adapt,
-                    policy=policy_settings(config, [one.source for one in plan.inputs], sources),
+                    policy=policy_settings(config, [input_.source for input_ in plan.inputs], sources),
                     distribution=config.distribution,
                     load_signal=config.load_signal,
                     buffer_bytes=config.buffer_bytes,
@@ -316,7 +319,7 @@ def _identity(
 ) -> Identity:
     if not plan.outputs:
         raise ViewError("the view selects nothing; name at least one column")
-    used = sorted({one.source for one in plan.inputs})
+    used = sorted({input_.source for input_ in plan.inputs})
     places = tuple(place for name in used if (place := source_place(sources[name])) is not None)
     return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups, places, sink)
 

@@ -76,13 +76,13 @@ def file_inputs(
     leaves: list[JavaObject] = []
     found: dict[int, FileInput] = {}
     place = 0
-    for one in inputs:
-        for leaf, renamed in _leaves(frames[one.source]._jdf.queryExecution().analyzed()):
+    for input_ in inputs:
+        for leaf, renamed in _leaves(frames[input_.source]._jdf.queryExecution().analyzed()):
             source = next((n for n, seen in enumerate(leaves) if seen.equals(leaf)), len(leaves))
             if source == len(leaves):
                 leaves.append(leaf)
             if leaf.getClass().getSimpleName() == "StreamingRelation":
-                made = _relation(leaf, renamed, one, frames[one.source], given[one.source])
+                made = _relation(leaf, renamed, input_, frames[input_.source], given[input_.source])
                 before = found.get(source, replace(made, place=place, source=source))
                 found[source] = replace(
                     before, needed=before.needed | made.needed, required=before.required | made.required
@@ -104,18 +104,18 @@ def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaOb
 
 
 def _relation(
-    leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: SourceLike
+    leaf: "JavaObject", renamed: bool, input_: InputPlan, frame: DataFrame, given: SourceLike
 ) -> FileInput:
     """Keys and times are required. Where columns are renamed nobody knows which they are: then all are."""
     source = leaf.dataSource()
     options = {pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())}
     schema = StructType.fromJson(json.loads(leaf.schema().json())) if renamed else frame.schema
     names = frozenset(field.name.lower() for field in schema.fields)
-    columns = (column.expression for column in one.columns)
-    keys = names if renamed else names & _names([*one.keys, *one.times])
-    needed = keys if renamed else names & _names([*one.keys, *columns, one.filter or "true"])
+    columns = (column.expression for column in input_.columns)
+    keys = names if renamed else names & _names([*input_.keys, *input_.times])
+    needed = keys if renamed else names & _names([*input_.keys, *columns, input_.filter or "true"])
     return FileInput(
-        name=one.source,
+        name=input_.source,
         format=source.className().lower(),
         options=options,
         schema=schema,

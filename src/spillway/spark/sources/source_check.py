@@ -41,27 +41,27 @@ class ColumnCheck:
         self._seen: dict[tuple[str, str], dict[str, str]] = {}
         """The columns that Spark finds in files with such a footer."""
 
-    def check_all(self, one: FileInput, paths: Sequence[str], *, is_inferred: bool) -> None:
+    def check_all(self, relation: FileInput, paths: Sequence[str], *, is_inferred: bool) -> None:
         """`is_inferred`: the schema is that of one of the files, and files that are alike have it too."""
-        footers = {_footer(one.format, path) for path in paths}
+        footers = {_footer(relation.format, path) for path in paths}
         if is_inferred and None not in footers and len(footers) < 2:
             return
         for path in paths:
-            self.check(one, path)
+            self.check(relation, path)
 
-    def check(self, one: FileInput, path: str) -> None:
-        stored = self._stored(one.format, path)
+    def check(self, relation: FileInput, path: str) -> None:
+        stored = self._stored(relation.format, path)
         if stored is None:
             return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
-        where = f"[sources.{one.name}] file {unquote(path)}"
-        in_path = _partition_columns(path, one.root)
+        where = f"[sources.{relation.name}] file {unquote(path)}"
+        in_path = _partition_columns(path, relation.root)
         remedy = "write the file again with the columns of the others, then run the job again"
-        for field in one.schema.fields:
+        for field in relation.schema.fields:
             name, declared = field.name.lower(), field.dataType.simpleString()
-            if name not in one.needed or name in in_path:
+            if name not in relation.needed or name in in_path:
                 continue
             found = stored.get(name)
-            if found is None and name in one.required:
+            if found is None and name in relation.required:
                 raise SourceError(
                     f"{where} has no column {field.name}, which the view reads; it has "
                     f"{', '.join(stored)}; {remedy}"
@@ -90,33 +90,35 @@ class SourceCheck:
     def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileInput]) -> None:
         self._spark = spark
         self._files = files
-        self._relations = [one for one in relations if _is_checked(one)]
+        self._relations = [relation for relation in relations if _is_checked(relation)]
         self._columns = ColumnCheck(spark)
 
     def malformed_rows(self, batch_id: int) -> int:
         """Refuse a file that does not fit; count the records that do not, where that is allowed."""
         malformed = 0
-        for one in self._relations:
-            paths = self._files.of(batch_id, one.place, one.source)
-            if one.format in TEXT_FORMATS:
-                malformed += self._count_malformed(one, paths) if paths else 0
+        for relation in self._relations:
+            paths = self._files.of(batch_id, relation.place, relation.source)
+            if relation.format in TEXT_FORMATS:
+                malformed += self._count_malformed(relation, paths) if paths else 0
                 continue
             for path in paths:
-                self._columns.check(one, path)
+                self._columns.check(relation, path)
         return malformed
 
-    def _count_malformed(self, one: FileInput, paths: Sequence[str]) -> int:
+    def _count_malformed(self, relation: FileInput, paths: Sequence[str]) -> int:
         """Read the files once more, with the columns that the view reads, and count what does not fit."""
-        given = one.options.get(CORRUPT_RECORD.lower())
-        kept = [field for field in one.schema.fields if field.name != given]
+        given = relation.options.get(CORRUPT_RECORD.lower())
+        kept = [field for field in relation.schema.fields if field.name != given]
         options = {
-            key: value for key, value in one.options.items() if key not in ("path", CORRUPT_RECORD.lower())
+            key: value
+            for key, value in relation.options.items()
+            if key not in ("path", CORRUPT_RECORD.lower())
         }
         options |= {MODE: "PERMISSIVE", CORRUPT_RECORD: _MALFORMED}
         schema = StructType([*kept, StructField(_MALFORMED, StringType())])
-        frame = self._spark.read.format(one.format).options(**options).schema(schema)
+        frame = self._spark.read.format(relation.format).options(**options).schema(schema)
         rows = frame.load([unquote(path) for path in paths])
-        read = [F.col(f"`{field.name}`") for field in kept if field.name.lower() in one.needed]
+        read = [F.col(f"`{field.name}`") for field in kept if field.name.lower() in relation.needed]
         bad = F.count_if(F.col(_MALFORMED).isNotNull())
         # Spark parses only columns that are asked for, and refuses to be asked for the malformed text alone.
         counted = rows.agg(bad.alias("malformed"), F.max(F.xxhash64(*read, F.col(_MALFORMED)))).first()
@@ -124,10 +126,10 @@ class SourceCheck:
         return int(counted["malformed"])
 
 
-def _is_checked(one: FileInput) -> bool:
-    if one.format in TEXT_FORMATS:
-        return one.options.get(MODE, "").upper() != FAIL_FAST
-    return one.format in SELF_DESCRIBING
+def _is_checked(relation: FileInput) -> bool:
+    if relation.format in TEXT_FORMATS:
+        return relation.options.get(MODE, "").upper() != FAIL_FAST
+    return relation.format in SELF_DESCRIBING
 
 
 def _partition_columns(path: str, root: str | None) -> frozenset[str]:
