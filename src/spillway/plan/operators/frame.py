@@ -6,18 +6,20 @@ when its own result is out: event time, order, arguments. The others wait with t
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from spillway.model import Statistic
 from spillway.plan.expression import ColumnRef
-from spillway.plan.operators.join import InputPlan, OutputColumn
+from spillway.plan.operators.join import (
+    FORMAT,
+    InputPlan,
+    OutputColumn,
+    canonical_input,
+    canonical_outputs,
+    digest,
+)
 
-__all__ = ["STATISTICS", "AggregatePlan", "aggregate_fingerprint", "frame_text"]
-
-_FORMAT = 1
 STATISTICS = 1
 """The input number under which outputs refer to statistics; their columns are numbered as in the plan."""
 
@@ -70,17 +72,11 @@ def aggregate_fingerprint(
 ) -> str:
     """SHA-256 of the canonical form of a plan; how late rows may be is a matter of running."""
     canonical = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "operator": "aggregate",
-        "input": [
-            input_.name.lower(),
-            input_.source,
-            input_.filter,
-            input_.keys,
-            [c.expression for c in input_.columns],
-        ],
-        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+        "input": canonical_input(input_),
+        "outputs": canonical_outputs(outputs),
         "statistics": [asdict(statistic) for statistic in statistics],
         "order": order,
     }
-    return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()
+    return digest(canonical)

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
 
-__all__ = ["ColumnRef", "InputPlan", "JoinPlan", "OutputColumn", "StateColumn", "fingerprint"]
-
-_FORMAT = 1
+FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +88,27 @@ def fingerprint(
     windows: tuple[Window, ...] = (),
 ) -> str:
     """SHA-256 of the canonical form of a plan."""
-    canonical = {
-        "format": _FORMAT,
-        "inputs": [
-            [
-                input_.name.lower(),
-                input_.source,
-                input_.filter,
-                input_.keys,
-                [column.expression for column in input_.columns],
-            ]
-            for input_ in inputs
-        ],
-        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+    canonical: dict[str, object] = {
+        "format": FORMAT,
+        "inputs": [canonical_input(input_) for input_ in inputs],
+        "outputs": canonical_outputs(outputs),
         "residual": None if residual is None else asdict(residual),
     }
     if windows:  # how late rows may be is a matter of running, not of what the view means
         canonical["windows"] = [[window.column, window.range_us] for window in windows]
+    return digest(canonical)
+
+
+def canonical_input(input_: InputPlan, *further: object) -> list[object]:
+    """An input as fingerprints have it; `further` stands between its keys and its columns."""
+    expressions = [column.expression for column in input_.columns]
+    return [input_.name.lower(), input_.source, input_.filter, input_.keys, *further, expressions]
+
+
+def canonical_outputs(outputs: Sequence[OutputColumn]) -> list[list[object]]:
+    return [[output.name, asdict(output.value)] for output in outputs]
+
+
+def digest(canonical: Mapping[str, object]) -> str:
+    """The fingerprint of a plan, given by its canonical form; its text is on disk and must not change."""
     return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()

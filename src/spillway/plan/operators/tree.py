@@ -7,16 +7,20 @@ is the layout's matter (`tree_layout`). Everything here is a plain value.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.plan.operators.join import InputPlan, OutputColumn, column_label
-
-_FORMAT = 1
+from spillway.plan.operators.join import (
+    FORMAT,
+    InputPlan,
+    OutputColumn,
+    canonical_input,
+    canonical_outputs,
+    column_label,
+    digest,
+)
 
 Shape: TypeAlias = "str | tuple[Shape, ...]"
 """A tree as a user gives it: names of inputs, nested by joins."""
@@ -127,7 +131,7 @@ def tree_fingerprint(
 ) -> str:
     """SHA-256 of the canonical form of a plan; the tree is part of it, because state is laid out by it."""
     canonical: dict[str, Any] = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "tree": [
             [
                 [[type(child).__name__, child.number] for child in join.children],
@@ -137,19 +141,11 @@ def tree_fingerprint(
             for join in joins
         ],
         "inputs": [
-            [
-                input_.name.lower(),
-                input_.source,
-                input_.filter,
-                input_.keys,
-                classes,
-                [c.expression for c in input_.columns],
-            ]
-            for input_, classes in zip(inputs, key_classes, strict=True)
+            canonical_input(input_, classes) for input_, classes in zip(inputs, key_classes, strict=True)
         ],
-        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+        "outputs": canonical_outputs(outputs),
         "windows": [[window.column, window.range_us] for window in windows],
     }
     if partition:
         canonical["partition"] = partition
-    return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()
+    return digest(canonical)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 
 from sqlglot import exp
 
-from spillway.model import View, Window
-from spillway.plan.expression import Call, ColumnRef, Expression, Literal
+from spillway.model import View
 from spillway.plan.operators import Below, InputPlan, JoinNode, TreePlan, partition_classes, tree_fingerprint
 from spillway.plan.rules.equality_graph import EqualityGraph
 from spillway.plan.rules.join_shape import given_joins, planned_joins
@@ -22,7 +20,7 @@ from spillway.plan.rules.key_terms import blurred_equalities, common_type, input
 from spillway.plan.rules.lower import Lowering
 from spillway.plan.rules.select_list import SelectItem, output_column
 from spillway.plan.rules.state_columns import StateColumns
-from spillway.plan.rules.window_rule import event_time, read_windows
+from spillway.plan.rules.window_rule import all_of, event_time, read_windows, window_conditions
 from spillway.plan.sql import Predicates, Scope, dependencies, label, source_sql
 
 
@@ -52,9 +50,9 @@ def plan_tree(
     windows = read_windows(scope, columns)
     if windows:
         for number, join in enumerate(joins):
-            residuals[number] += within(windows, _leaves(skeleton, join))
+            residuals[number] += window_conditions(windows, _leaves(skeleton, join))
     joins = tuple(
-        replace(join, residual=_all_of(of_join)) for join, of_join in zip(joins, residuals, strict=True)
+        replace(join, residual=all_of(of_join)) for join, of_join in zip(joins, residuals, strict=True)
     )
     filters = (*predicates.filters, *(term for _, term in graph.filters))
     inputs = tuple(
@@ -80,19 +78,6 @@ def plan_tree(
         windows=windows,
         view=" ".join(view.text.split()),
     )
-
-
-def within(windows: Sequence[Window], leaves: Sequence[int]) -> list[Expression]:
-    """What the windows ask of rows that are joined so far: each is young enough for the youngest."""
-    times = {leaf: ColumnRef(leaf, windows[leaf].column) for leaf in leaves}
-    youngest = Call("greatest", tuple(times.values()))
-    conditions: list[Expression] = []
-    for leaf, time in times.items():
-        reach = windows[leaf].range_us
-        if reach is not None:
-            age = Call("-", (youngest, time))
-            conditions.append(Call("<=", (age, Literal(reach, "bigint"))))
-    return conditions
 
 
 def _leaves(plan: TreePlan, join: JoinNode) -> tuple[int, ...]:
@@ -131,9 +116,3 @@ def _residuals(
                 equal = exp.EQ(this=terms[0].copy(), expression=other.copy())
                 found[number].setdefault(label(equal), equal)
     return [list(of_join.values()) for of_join in found]
-
-
-def _all_of(conditions: Sequence[Expression]) -> Expression | None:
-    if not conditions:
-        return None
-    return reduce(lambda left, right: Call("and", (left, right)), conditions)

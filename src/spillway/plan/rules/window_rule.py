@@ -6,6 +6,7 @@ the row of that input. All inputs take part in "youngest", so all need an event 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from sqlglot import exp
@@ -41,14 +42,25 @@ def read_windows(scope: Scope, columns: StateColumns) -> tuple[Window, ...]:
     return tuple(windows)
 
 
-def within_windows(windows: tuple[Window, ...], residual: Expression | None) -> Expression | None:
+def within_windows(windows: Sequence[Window], residual: Expression | None) -> Expression | None:
     """The residual predicate with the condition that the windows stand for."""
-    times = tuple(ColumnRef(index, window.column) for index, window in enumerate(windows))
-    conditions: list[Expression] = [] if residual is None else [residual]
-    for time, window in zip(times, windows, strict=True):
-        if window.range_us is not None:
-            age = Call("-", (Call("greatest", times), time))
-            conditions.append(Call("<=", (age, Literal(window.range_us, "bigint"))))
+    own = [] if residual is None else [residual]
+    return all_of([*own, *window_conditions(windows, range(len(windows)))])
+
+
+def window_conditions(windows: Sequence[Window], inputs: Sequence[int]) -> list[Expression]:
+    """What the windows ask of joined rows of these inputs: each is young enough for the youngest."""
+    times = {index: ColumnRef(index, windows[index].column) for index in inputs}
+    youngest = Call("greatest", tuple(times.values()))
+    return [
+        Call("<=", (Call("-", (youngest, time)), Literal(reach, "bigint")))
+        for index, time in times.items()
+        if (reach := windows[index].range_us) is not None
+    ]
+
+
+def all_of(conditions: Sequence[Expression]) -> Expression | None:
+    """Their conjunction; None if there are none."""
     if not conditions:
         return None
     return reduce(lambda left, right: Call("and", (left, right)), conditions)

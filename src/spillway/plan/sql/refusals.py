@@ -57,9 +57,8 @@ def refuse_statement(statement: exp.Expr, *, grouped: bool = False) -> None:
         raise ViewError(f"a view is a SELECT, not: {quote(statement)}")
     for part, value in statement.args.items():
         if value and part not in _SELECT_PARTS and not (grouped and part == "group"):
-            name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
             shown = value[0] if isinstance(value, list) else value
-            raise unsupported(name, shown if isinstance(shown, exp.Expr) else statement, advice)
+            raise _unsupported_part(part, shown if isinstance(shown, exp.Expr) else statement)
     if statement.args.get("from_") is None:
         raise ViewError(f"a view joins at least two inputs, and this has no FROM: {quote(statement)}")
 
@@ -76,8 +75,7 @@ def refuse_table(table: exp.Expr) -> exp.Table:
         raise unsupported("a table function in FROM", table, "name a source")
     for part, value in table.args.items():
         if value and part not in _TABLE_PARTS:
-            name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
-            raise unsupported(name, table, advice)
+            raise _unsupported_part(part, table)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise unsupported("a column list after a table alias", table, "rename columns in the select list")
@@ -123,6 +121,11 @@ def _refuse_function(call: exp.Func) -> None:
         raise unsupported("an aggregate", call, "aggregate when reading the result")
     if name in _GENERATORS:
         raise unsupported("a generator", call, "explode the column before the source reaches the view")
+
+
+def _unsupported_part(part: str, node: exp.Expr) -> ViewError:
+    clause, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
+    return unsupported(clause, node, advice)
 
 
 def unsupported(clause: str, node: exp.Expr, advice: str) -> ViewError:

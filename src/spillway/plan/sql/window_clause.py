@@ -90,14 +90,9 @@ def _end(table: exp.Table) -> int:
 
 
 def _microseconds(tokens: Sequence[Token], text: str) -> int:
-    words = [token.text.upper() for token in tokens]
-    if len(words) != 2 or tokens[0].token_type is not TokenType.NUMBER:
+    if len(tokens) != 2 or tokens[0].token_type is not TokenType.NUMBER:
         raise ViewError(f"{text} is not a window; write {_EXAMPLE}")
-    unit = _UNITS.get(words[1].removesuffix("S"))
-    if unit is None:
-        known = ", ".join(f"{name}S" for name in _UNITS)
-        raise ViewError(f"{text}: unknown unit {tokens[1].text}; known are {known}")
-    return _whole(words[0], unit, text)
+    return _whole(tokens[0].text, tokens[1].text, text)
 
 
 def interval_us(interval: exp.Interval) -> int:
@@ -107,14 +102,14 @@ def interval_us(interval: exp.Interval) -> int:
     words = f"{interval.this.name} {'' if unit is None else unit.name}".upper().split()
     if len(words) != 2 or not words[0].replace(".", "", 1).isdecimal():
         raise ViewError(f"{text} is not one number and one unit; write INTERVAL 30 SECONDS")
-    factor = _UNITS.get(words[1].removesuffix("S"))
+    return _whole(words[0], words[1], text)
+
+
+def _whole(number: str, unit: str, text: str) -> int:
+    factor = _UNITS.get(unit.upper().removesuffix("S"))
     if factor is None:
-        raise ViewError(f"{text}: unknown unit {words[1]}; known are {', '.join(f'{u}S' for u in _UNITS)}")
-    return _whole(words[0], factor, text)
-
-
-def _whole(number: str, unit: int, text: str) -> int:
-    microseconds = Decimal(number) * unit
+        raise ViewError(f"{text}: unknown unit {unit}; known are {', '.join(f'{u}S' for u in _UNITS)}")
+    microseconds = Decimal(number) * factor
     if microseconds != int(microseconds) or not 0 < microseconds < _LONGEST_US:
         raise ViewError(f"{text}: must be a whole number of microseconds, above 0 and below 36000 years")
     return int(microseconds)
