@@ -14,6 +14,11 @@ from spillway.errors import JobError
 
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")]
+StreamRows = Annotated[int, typer.Option(help="Rows per stream.", min=2)]
+StreamFiles = Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)]
+PeerLimit = Annotated[float, typer.Option(help="Stop a peer after this many seconds.", min=1)]
+
 
 @bench.command("list")
 def list_(
@@ -36,41 +41,43 @@ def list_(
 
 @bench.command()
 def join(
-    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 1_000_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    rows: StreamRows = 1_000_000,
+    epochs: StreamFiles = 20,
     engines: Annotated[
         str, typer.Option(help="Which engines, with commas; spark-tuned too.")
     ] = "spillway,spark-default,spark-rocksdb,duckdb",
-    limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
+    limit_seconds: PeerLimit = 600.0,
     free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """A three-way join of streams: rows per second, memory, and growth of epochs."""
-    _show(_joined("join", rows, epochs, engines, limit_seconds, free_run=free_run), json)
+    options = {"rows": rows, "epochs": epochs, "limit_seconds": limit_seconds, "free_run": free_run}
+    _show(_joined("join", engines, **options), json)
 
 
 @bench.command()
 def tree(
-    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    rows: StreamRows = 500_000,
+    epochs: StreamFiles = 20,
     engines: Annotated[
         str, typer.Option(help="Which engines, with commas; spark-tuned and spark-rocksdb too.")
     ] = "spillway,spark-default,duckdb",
-    limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
+    limit_seconds: PeerLimit = 600.0,
     repeats: Annotated[int, typer.Option(help="Runs of each; the median counts.", min=1)] = 3,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
-    _show(_joined("tree", rows, epochs, engines, limit_seconds, repeats=repeats), json)
+    options = {"rows": rows, "epochs": epochs, "limit_seconds": limit_seconds, "repeats": repeats}
+    _show(_joined("tree", engines, **options), json)
 
 
 @bench.command()
 def spill(
-    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 300_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    rows: StreamRows = 300_000,
+    epochs: StreamFiles = 20,
     limit_seconds: Annotated[float, typer.Option(help="Stop the peer after this long.", min=1)] = 120.0,
     pause: Annotated[bool, typer.Option(help="Also how long spills of 200 MB hold up epochs.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
     from spillway.lab.bench import bench_spill
@@ -83,7 +90,7 @@ def relocation(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 240_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=20)] = 45,
     balance: Annotated[bool, typer.Option(help="Also five processors, one of them slow.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
     from spillway.lab.bench import SETTINGS, bench_relocation
@@ -108,9 +115,13 @@ def maintain(
     indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
     refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
     spark: Annotated[bool, typer.Option(help="Delta tables instead, and queries by Spark jobs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
+    options: dict[str, Any] = {
+        "relations": relations, "rows": rows, "updates": _numbers(updates, "--updates"), "ratio": ratio,
+        "strategies": _names(strategies), "repeats": repeats, "note": say,
+    }  # fmt: skip
     if spark:
         if indexed or refresh:
             raise JobError("--spark: tables have no indexes and no REFRESH; leave these options out")
@@ -118,32 +129,11 @@ def maintain(
         from spillway.spark.session import Session
 
         with Session() as session:
-            metrics = bench_tables(
-                session.spark,
-                relations=relations,
-                rows=rows,
-                updates=_numbers(updates, "--updates"),
-                ratio=ratio,
-                strategies=[name.strip() for name in strategies.split(",")],
-                repeats=repeats,
-                note=say,
-            )
-        _show(metrics, json)
-        return
-    from spillway.lab.bench import bench_maintain
+            metrics = bench_tables(session.spark, **options)
+    else:
+        from spillway.lab.bench import bench_maintain
 
-    metrics = bench_maintain(
-        relations=relations,
-        rows=rows,
-        servers=servers,
-        updates=_numbers(updates, "--updates"),
-        ratio=ratio,
-        strategies=[name.strip() for name in strategies.split(",")],
-        repeats=repeats,
-        indexed=indexed,
-        refresh=refresh,
-        note=say,
-    )
+        metrics = bench_maintain(servers=servers, indexed=indexed, refresh=refresh, **options)
     _show(metrics, json)
 
 
@@ -158,13 +148,13 @@ def compute(
     engines: Annotated[str | None, typer.Option(help="Which engines, with commas; default all.")] = None,
     scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
     limit_seconds: Annotated[float, typer.Option(help="Stop a run after this long.", min=1)] = 60.0,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
     from spillway.lab.bench import ENGINES, RELATIONS, bench_compute
 
     counts = RELATIONS if relations is None else _numbers(relations, "--relations")
-    chosen = ENGINES if engines is None else tuple(engine.strip() for engine in engines.split(","))
+    chosen = ENGINES if engines is None else _names(engines)
     metrics = bench_compute(
         relations=counts,
         queries=queries,
@@ -187,13 +177,17 @@ def tpch(
         str | None, typer.Option(help="Which queries, with commas; default q3 and q9_columns.")
     ] = None,
     repeats: Annotated[int, typer.Option(help="Turns of each, after warming up.", min=1)] = 5,
-    json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
     from spillway.lab.bench import DEFAULT_QUERIES, bench_tpch
 
-    names = DEFAULT_QUERIES if queries is None else tuple(name.strip() for name in queries.split(","))
+    names = DEFAULT_QUERIES if queries is None else _names(queries)
     _show(bench_tpch(data=data, queries=names, repeats=repeats, note=say), json)
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(","))
 
 
 def _numbers(given: str, option: str) -> tuple[int, ...]:
@@ -203,28 +197,10 @@ def _numbers(given: str, option: str) -> tuple[int, ...]:
         raise JobError(f"{option} {given}: must be whole numbers with commas") from None
 
 
-def _joined(
-    shape: str,
-    rows: int,
-    epochs: int,
-    engines: str,
-    limit_seconds: float,
-    *,
-    free_run: bool = False,
-    repeats: int = 1,
-) -> dict[str, Any]:
+def _joined(shape: str, engines: str, **options: Any) -> dict[str, Any]:
     from spillway.lab.bench import bench_join
 
-    return bench_join(
-        rows=rows,
-        epochs=epochs,
-        engines=tuple(engine.strip() for engine in engines.split(",")),
-        limit_seconds=limit_seconds,
-        free_run=free_run,
-        note=say,
-        shape=shape,
-        repeats=repeats,
-    )
+    return bench_join(shape=shape, engines=_names(engines), note=say, **options)
 
 
 def _show(metrics: dict[str, Any], json: bool) -> None:

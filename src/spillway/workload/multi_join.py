@@ -84,12 +84,15 @@ class MultiJoin:
         )
         return pa.table(columns)
 
-    def write(self, directory: Path) -> None:
-        """One Parquet file per relation: directory/NAME/part.parquet."""
+    def write(self, directory: Path, files: int = 1) -> None:
+        """Each relation in `files` Parquet files: directory/NAME/part-0.parquet and so on."""
         for index, relation in enumerate(self.relations):
             target = directory / relation.name
             target.mkdir(parents=True)
-            pq.write_table(self.table(index), target / "part.parquet", compression="snappy")
+            table = self.table(index)
+            size = -(-table.num_rows // files)
+            for number in range(files):
+                pq.write_table(table.slice(number * size, size), target / f"part-{number}.parquet")
 
 
 def generate_query(

@@ -97,7 +97,7 @@ def bench_maintain(
                     # In another order each time: a round after a large one finds its memory given back.
                     for strategy in chance.sample(chosen, len(chosen)):
                         if strategy != SEQUENTIAL or number == 0:
-                            reports[strategy].append(_round(maintenance, strategy, write, count))
+                            reports[strategy].append(round_of(maintenance, strategy, write, count))
                 results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
                 for strategy, found in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {found}")
@@ -113,7 +113,10 @@ def bench_maintain(
         return metrics
 
 
-def _round(maintenance: Maintenance, strategy: str, write: Callable[[int], None], count: int) -> RoundReport:
+def round_of(
+    maintenance: Maintenance, strategy: str, write: Callable[[int], None], count: int
+) -> RoundReport:
+    """One round by a strategy, after `count` updates."""
     graph = maintenance.definition.graph
     maintenance.manager.choose = (
         maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
@@ -180,7 +183,7 @@ def _refresh(
         connection.execute("REFRESH MATERIALIZED VIEW whole")
         refresh_seconds = time.monotonic() - began
     count = max(len(tables), rows // 1000 * len(tables))
-    reports = [_round(maintenance, "conditional", write, count) for _ in range(repeats)]
+    reports = [round_of(maintenance, "conditional", write, count) for _ in range(repeats)]
     seconds = statistics.median(report.lag_seconds for report in reports)
     return {
         "refresh_seconds": round(refresh_seconds, 3),

@@ -25,10 +25,10 @@ import psycopg
 
 from spillway.errors import JobError
 
-_PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
 _SHARED_BUFFERS = "512MB"
 _RESTART_SECONDS = 30.0
-_NOWHERE = 1 << 40
+NOWHERE = 1 << 40
 """Values of `b` from here on are values of no `a`."""
 
 
@@ -87,13 +87,13 @@ def create_relation(
 ) -> None:
     """A relation of `rows` rows; of the first `joining` every join value occurs about `ratio` times."""
     values = max(1, int(joining / ratio))
-    prime = _PRIMES[seed % len(_PRIMES)]
+    prime = PRIMES[seed % len(PRIMES)]
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
         connection.execute(f"CREATE TABLE {table} (id bigint, a bigint, b bigint, payload text)")
         connection.execute(
             f"INSERT INTO {table} SELECT g, CASE WHEN g < {joining} THEN g % {values} ELSE -1 - g END, "
-            f"CASE WHEN g < {joining} THEN (g * {prime} + {seed}) % {values} ELSE {_NOWHERE} + g END, "
+            f"CASE WHEN g < {joining} THEN (g * {prime} + {seed}) % {values} ELSE {NOWHERE} + g END, "
             f"md5(g::text) FROM generate_series(0::bigint, {rows} - 1) g"
         )
         for column in ("id", "a", "b") if indexed else ("id",):

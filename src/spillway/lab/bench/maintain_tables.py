@@ -15,23 +15,11 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from spillway.lab.bench.maintain import ratios_of, summary_of
-from spillway.lab.bench.maintain_data import chain_view, joining_rows
-from spillway.maintain import (
-    AUTO,
-    SPARK,
-    Home,
-    MaintainJob,
-    Maintenance,
-    RoundReport,
-    ServerSpec,
-    choose_by_name,
-)
+from spillway.lab.bench.maintain import ratios_of, round_of, summary_of
+from spillway.lab.bench.maintain_data import NOWHERE, PRIMES, chain_view, joining_rows
+from spillway.maintain import AUTO, SPARK, Home, MaintainJob, Maintenance, RoundReport, ServerSpec
 from spillway.model import View
 from spillway.spark.maintain import SparkServer
-
-_PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
-_NOWHERE = 1 << 40
 
 
 def bench_tables(
@@ -75,24 +63,13 @@ def bench_tables(
             if AUTO in strategies:
                 note("learning costs from sample queries")
                 maintenance.cost_model()
-            graph = maintenance.definition.graph
-
-            def round_of(strategy: str, count: int) -> RoundReport:
-                maintenance.manager.choose = (
-                    maintenance.by_cost() if strategy == AUTO else choose_by_name(strategy, graph)
-                )
-                write(count)
-                report = maintenance.round()
-                assert report is not None
-                return report
-
-            round_of(strategies[0], min(updates))  # the first jobs compile their code
+            round_of(maintenance, strategies[0], write, min(updates))  # the first jobs compile their code
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
                 reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in strategies}
                 for _ in range(repeats):  # in turns, because every round adds files
                     for strategy in chance.permutation(strategies):
-                        reports[str(strategy)].append(round_of(str(strategy), count))
+                        reports[str(strategy)].append(round_of(maintenance, str(strategy), write, count))
                 results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
                 for strategy, summary in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {summary}")
@@ -106,13 +83,13 @@ def bench_tables(
 def _rows(ids: Any, numbers: Any, joining: int, ratio: float, seed: int) -> pa.Table:
     """Rows of a relation as in `bench/maintain_data.py`, without text."""
     values = max(1, int(joining / ratio))
-    left, right = numbers % values, (numbers * _PRIMES[seed % len(_PRIMES)] + seed) % values
+    left, right = numbers % values, (numbers * PRIMES[seed % len(PRIMES)] + seed) % values
     joins = numbers < joining
     return pa.table(
         {
             "id": pa.array(ids, pa.int64()),
             "a": pa.array(np.where(joins, left, -1 - numbers), pa.int64()),
-            "b": pa.array(np.where(joins, right, _NOWHERE + numbers), pa.int64()),
+            "b": pa.array(np.where(joins, right, NOWHERE + numbers), pa.int64()),
             "payload": pa.array(numbers * 31, pa.int64()),
         }
     )

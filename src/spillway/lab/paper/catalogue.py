@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 
-from spillway.errors import JobError
-from spillway.lab.paper.experiment import Experiment
+from spillway.lab.paper.experiment import Experiment, experiment_of
 from spillway.lab.paper.placement import RELOCATION_EXPERIMENTS, SPILL_EXPERIMENTS
 
 EXPERIMENTS = {experiment.name: experiment for experiment in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
 
 
 def find_experiment(name: str, *, quick: bool = False) -> Experiment:
-    if name not in EXPERIMENTS:
-        raise JobError(f"there is no figure {name}; known are {', '.join(EXPERIMENTS)}")
-    return _shortened(EXPERIMENTS[name]) if quick else EXPERIMENTS[name]
+    found = experiment_of(name, EXPERIMENTS)
+    return _shortened(found) if quick else found
 
 
 def _shortened(found: Experiment) -> Experiment:

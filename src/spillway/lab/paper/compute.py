@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from spillway.compute import CostModel, Segment
 from spillway.compute.trees import compose, incremental_tree, minimized_work, right_deep_tree
-from spillway.errors import JobError
+from spillway.lab.paper.experiment import experiment_of
 
 MakeTree = Callable[[CostModel], Segment]
 RIGHT_DEEP, BUSHY = "right-deep", "segmented bushy"
@@ -128,13 +128,11 @@ _EXPERIMENTS = (
         memory_share=1 / 3,
     ),
 )
-COMPUTE_FIGURES = tuple(experiment.name for experiment in _EXPERIMENTS)
+COMPUTE_FIGURES = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def compute_experiment(name: str, *, quick: bool = False) -> ComputeExperiment:
-    found = next((experiment for experiment in _EXPERIMENTS if experiment.name == name), None)
-    if found is None:
-        raise JobError(f"there is no figure {name}; known are {', '.join(COMPUTE_FIGURES)}")
+    found = experiment_of(name, COMPUTE_FIGURES)
     if not quick:
         return found
     points = found.points if len(found.points[0].seeds) > 1 else found.points[:3]

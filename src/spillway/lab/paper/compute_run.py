@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from spillway.compute import CostModel, UnitCosts
@@ -55,7 +54,7 @@ class _Runner:
             query = generate_query(point.relations, seed)
             data = self._scratch / f"{point.relations}-{seed}-{point.files}"
             if not data.exists():
-                _write(query, data, point.files)
+                query.write(data, point.files)
             model, computation = self._prepare(query, data)
             results = set()
             for line in point.lines:
@@ -97,14 +96,3 @@ class _Runner:
         memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share
         machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
         return CostModel(model.graph, self._units, machine), computation
-
-
-def _write(query: MultiJoin, directory: Path, files: int) -> None:
-    """The relations in so many files each."""
-    for index, relation in enumerate(query.relations):
-        target = directory / relation.name
-        target.mkdir(parents=True)
-        table = query.table(index)
-        size = -(-table.num_rows // files)
-        for number in range(files):
-            pq.write_table(table.slice(number * size, size), target / f"part-{number}.parquet")

@@ -9,12 +9,15 @@ in figures about what something costs: there it is the clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
+from spillway.errors import JobError
 from spillway.lab.engines import STREAMS
 from spillway.policy import EVEN, Distribution
 from spillway.policy.placement import NO_PLACEMENT
 from spillway.workload import Workload, parse_options
 
+T = TypeVar("T")
 ROW_SECONDS = 0.03
 PARTITIONS = 300
 LEAST, MOST, ALL_MEMORY = "push-30% | less-productive", "push-30% | more-productive", "All-Mem"
@@ -27,6 +30,13 @@ class Axis(StrEnum):
     RESULTS_BY_CLOCK = "results by the clock"
     MEMORY = "memory"
     MEMORY_EACH = "memory of each processor"
+
+
+def experiment_of(name: str, known: Mapping[str, T]) -> T:
+    """The experiment of a figure, from those of its family."""
+    if name not in known:
+        raise JobError(f"there is no figure {name}; known are {', '.join(known)}")
+    return known[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spillway.errors import JobError
+from spillway.lab.paper.experiment import experiment_of
 
 MEASURED, ESTIMATED = "measured", "estimated"
 
@@ -55,11 +55,8 @@ _EXPERIMENTS = (
         "relative to enumeration",
     ),
 )  # fmt: skip
-MAINTAIN_FIGURES = tuple(experiment.name for experiment in _EXPERIMENTS)
+MAINTAIN_FIGURES = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def maintain_experiment(name: str) -> MaintainExperiment:
-    found = next((experiment for experiment in _EXPERIMENTS if experiment.name == name), None)
-    if found is None:
-        raise JobError(f"there is no figure {name}; known are {', '.join(MAINTAIN_FIGURES)}")
-    return found
+    return experiment_of(name, MAINTAIN_FIGURES)

@@ -33,7 +33,7 @@ from spillway.maintain import (
     define_view,
 )
 from spillway.maintain.sources import Relation
-from spillway.maintain.sources.postgres import INLINE_KEYS, PostgresServer
+from spillway.maintain.sources.postgres import PostgresServer
 from spillway.maintain.strategies import plan_round
 from spillway.model import View
 
@@ -75,10 +75,7 @@ class Bed:
         shape: BedShape,
         scratch: Path,
         dsns: Sequence[str],
-        *,
-        cooperative: bool = True,
-        sub_batch: int | None = None,
-        inline_keys: int = INLINE_KEYS,
+        **options: Any,
     ) -> None:
         self.shape = shape
         self._chance = random.Random(0)  # noqa: S311 - data of an experiment
@@ -86,10 +83,7 @@ class Bed:
         self._dsns = {f"s{number}": dsn for number, dsn in enumerate(dsns)}
         for node in range(shape.relations):
             self._create(node)
-        self._servers = {
-            name: PostgresServer(dsn, cooperative=cooperative, sub_batch=sub_batch, inline_keys=inline_keys)
-            for name, dsn in self._dsns.items()
-        }
+        self._servers = {name: PostgresServer(dsn, **options) for name, dsn in self._dsns.items()}
         names = [f"r{n}.{c} AS {c}_{n}" for n in range(shape.relations) for c in self._columns(n)]
         tables = ", ".join(home.table for home in self._homes)
         on = " AND ".join(f"r{a}.e{number} = r{b}.e{number}" for number, (a, b) in enumerate(shape.edges))
@@ -188,18 +182,10 @@ class Bed:
 
 
 @contextmanager
-def open_bed(
-    shape: BedShape,
-    scratch: Path,
-    dsns: Sequence[str],
-    *,
-    cooperative: bool = True,
-    sub_batch: int | None = None,
-    inline_keys: int = INLINE_KEYS,
-) -> Iterator[Bed]:
-    """A bed with a loaded view; its tables are dropped at the end."""
+def open_bed(shape: BedShape, scratch: Path, dsns: Sequence[str], **options: Any) -> Iterator[Bed]:
+    """A bed with a loaded view, over servers with these options; its tables are dropped at the end."""
     scratch.mkdir(parents=True)
-    bed = Bed(shape, scratch, dsns, cooperative=cooperative, sub_batch=sub_batch, inline_keys=inline_keys)
+    bed = Bed(shape, scratch, dsns, **options)
     try:
         yield bed
     finally:

@@ -20,8 +20,8 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
-from spillway.errors import JobError, StateError
-from spillway.lab.paper.experiment import Axis, Variant
+from spillway.errors import StateError
+from spillway.lab.paper.experiment import Axis, Variant, experiment_of
 from spillway.lab.paper.outcome import Outcome
 from spillway.lab.paper.tree_reasons import reasons
 from spillway.manager import MINIMUM_BYTES
@@ -105,9 +105,7 @@ TREE_EXPERIMENTS: Mapping[str, TreeExperiment] = {experiment.name: experiment fo
 
 
 def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
-    if name not in TREE_EXPERIMENTS:
-        raise JobError(f"there is no figure {name}; of trees there are {', '.join(TREE_EXPERIMENTS)}")
-    found = TREE_EXPERIMENTS[name]
+    found = experiment_of(name, TREE_EXPERIMENTS)
     if not quick:
         return found
     memory_bytes = max(MINIMUM_BYTES, found.memory_bytes // 5)
