@@ -1,6 +1,6 @@
 """`spillway bench NAME`: named workloads against the engines that users have today.
 
-A command imports its benchmark when it is run: others need neither Spark nor a database's client.
+Each command imports its benchmark when it runs, so the others need neither Spark nor a database client.
 """
 
 from dataclasses import asdict
@@ -22,9 +22,9 @@ PeerLimit = Annotated[float, typer.Option(help="Stop a peer after this many seco
 
 @bench.command("list")
 def list_(
-    json: Annotated[bool, typer.Option("--json", help="Print them as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the benchmarks as one JSON object.")] = False,
 ) -> None:
-    """What can be measured, where the question comes from, and what is expected."""
+    """List the benchmarks: what each compares, its source, and the expected result."""
     from spillway.lab.bench import BENCHMARKS
 
     if json:
@@ -44,7 +44,7 @@ def join(
     rows: StreamRows = 1_000_000,
     epochs: StreamFiles = 20,
     engines: Annotated[
-        str, typer.Option(help="Which engines, with commas; spark-tuned too.")
+        str, typer.Option(help="Engines, separated by commas; also: spark-tuned.")
     ] = "spillway,spark-default,spark-rocksdb,duckdb",
     limit_seconds: PeerLimit = 600.0,
     free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
@@ -60,10 +60,10 @@ def tree(
     rows: StreamRows = 500_000,
     epochs: StreamFiles = 20,
     engines: Annotated[
-        str, typer.Option(help="Which engines, with commas; spark-tuned and spark-rocksdb too.")
+        str, typer.Option(help="Engines, separated by commas; also: spark-tuned, spark-rocksdb.")
     ] = "spillway,spark-default,duckdb",
     limit_seconds: PeerLimit = 600.0,
-    repeats: Annotated[int, typer.Option(help="Runs of each; the median counts.", min=1)] = 3,
+    repeats: Annotated[int, typer.Option(help="Runs of each engine; the median counts.", min=1)] = 3,
     json: AsJson = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
@@ -75,8 +75,10 @@ def tree(
 def spill(
     rows: StreamRows = 300_000,
     epochs: StreamFiles = 20,
-    limit_seconds: Annotated[float, typer.Option(help="Stop the peer after this long.", min=1)] = 120.0,
-    pause: Annotated[bool, typer.Option(help="Also how long spills of 200 MB hold up epochs.")] = True,
+    limit_seconds: Annotated[
+        float, typer.Option(help="Stop the peer after this many seconds.", min=1)
+    ] = 120.0,
+    pause: Annotated[bool, typer.Option(help="Also measure how long spills of 200 MB delay epochs.")] = True,
     json: AsJson = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
@@ -89,7 +91,7 @@ def spill(
 def relocation(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 240_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=20)] = 45,
-    balance: Annotated[bool, typer.Option(help="Also five processors, one of them slow.")] = True,
+    balance: Annotated[bool, typer.Option(help="Also run five processors, one of them slow.")] = True,
     json: AsJson = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
@@ -105,16 +107,18 @@ def relocation(
 def maintain(
     relations: Annotated[int, typer.Option(help="Relations in the chain.", min=2)] = 6,
     rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 200_000,
-    servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold them.", min=1)] = 3,
-    updates: Annotated[str, typer.Option(help="Updates per round, with commas.")] = "200,1000,3000",
+    servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold the relations.", min=1)] = 3,
+    updates: Annotated[str, typer.Option(help="Updates per round, separated by commas.")] = "200,1000,3000",
     ratio: Annotated[float, typer.Option(help="How often a join value occurs.", min=0.1)] = 1.0,
     strategies: Annotated[
-        str, typer.Option(help="Which strategies, with commas.")
+        str, typer.Option(help="Strategies, separated by commas.")
     ] = "batch,adjacent,conditional,auto",
-    repeats: Annotated[int, typer.Option(help="Rounds of each.", min=1)] = 3,
-    indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
-    refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
-    spark: Annotated[bool, typer.Option(help="Delta tables instead, and queries by Spark jobs.")] = False,
+    repeats: Annotated[int, typer.Option(help="Rounds of each strategy.", min=1)] = 3,
+    indexed: Annotated[
+        bool, typer.Option(help="Create indexes on join columns; without them, queries scan.")
+    ] = False,
+    refresh: Annotated[bool, typer.Option(help="Also compare with REFRESH MATERIALIZED VIEW.")] = False,
+    spark: Annotated[bool, typer.Option(help="Use Delta tables and Spark jobs instead.")] = False,
     json: AsJson = False,
 ) -> None:
     """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
@@ -124,7 +128,9 @@ def maintain(
     }  # fmt: skip
     if spark:
         if indexed or refresh:
-            raise JobError("--spark: tables have no indexes and no REFRESH; leave these options out")
+            raise JobError(
+                "--spark: Delta tables have no indexes and no REFRESH; leave --indexed and --refresh out"
+            )
         from spillway.lab.bench import bench_tables
         from spillway.spark.session import Session
 
@@ -140,14 +146,14 @@ def maintain(
 @bench.command()
 def compute(
     relations: Annotated[
-        str | None, typer.Option(help="Relations per query, with commas; default 8 to 32.")
+        str | None, typer.Option(help="Relations per query, separated by commas; default 8 to 32.")
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="Queries each; default 8, and 3 of 24 and 32 relations.", min=1)
+        int | None, typer.Option(help="Queries of each size; default 8, and 3 of 24 and 32 relations.", min=1)
     ] = None,
-    engines: Annotated[str | None, typer.Option(help="Which engines, with commas; default all.")] = None,
-    scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
-    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this long.", min=1)] = 60.0,
+    engines: Annotated[str | None, typer.Option(help="Engines, separated by commas; default all.")] = None,
+    scale: Annotated[int, typer.Option(help="Multiplies the rows of each relation.", min=1)] = 1,
+    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this many seconds.", min=1)] = 60.0,
     json: AsJson = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
@@ -174,9 +180,9 @@ def tpch(
         Path, typer.Argument(help="A directory with customer.parquet, orders.parquet and so on.")
     ],
     queries: Annotated[
-        str | None, typer.Option(help="Which queries, with commas; default q3 and q9_columns.")
+        str | None, typer.Option(help="Queries, separated by commas; default q3 and q9_columns.")
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Turns of each, after warming up.", min=1)] = 5,
+    repeats: Annotated[int, typer.Option(help="Runs of each, after warming up.", min=1)] = 5,
     json: AsJson = False,
 ) -> None:
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
@@ -194,7 +200,7 @@ def _numbers(given: str, option: str) -> tuple[int, ...]:
     try:
         return tuple(int(number) for number in given.split(","))
     except ValueError:
-        raise JobError(f"{option} {given}: must be whole numbers with commas") from None
+        raise JobError(f"{option} {given}: must be whole numbers separated by commas") from None
 
 
 def _joined(shape: str, engines: str, **options: Any) -> dict[str, Any]:

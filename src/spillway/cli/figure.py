@@ -12,11 +12,13 @@ LIST = "list"
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="Its number, such as 6.5; `list` shows all.")],
+    name: Annotated[str, typer.Argument(help="The number of the figure, such as 6.5; `list` shows all.")],
     out: Annotated[Path, typer.Option(help="The directory for the drawing.")] = Path("figures"),
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs with different data, of figures 7.13 to 7.17: 5, quick 1."),
+        typer.Option(
+            min=1, help="Runs with different data, for figures 7.13 to 7.17; default 5, with --quick 1."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and epochs: under a minute.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")] = False,
