@@ -84,7 +84,7 @@ def test_what_is_left_out(tmp_path: Path) -> None:
         ("[view]", "[veiw]", r"unknown key veiw in the job file; did you mean view\?"),
         ("processors = 3", "procesors = 3", r"unknown key procesors in \[run\]; did you mean processors\?"),
         ("schema =", "shape =", r"unknown key shape in \[sources\.a\]; "),
-        ('format = "kafka"', 'topic = "x"', r"unknown key topic in \[sources\.b\]; known are format, path"),
+        ('format = "kafka"', 'topic = "x"', r"unknown key topic in \[sources\.b\]; known keys: format, path"),
         ('format = "kafka"', 'path = "x"', r"\[sources\.b\] has no format; for example"),
         ('format = "kafka"', "format = 3", r"\[sources\.b\] format = 3: must be a non-empty string"),
         ('format = "kafka"', 'format = " "', r"must be a non-empty string"),

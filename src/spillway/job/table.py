@@ -55,7 +55,7 @@ def known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in keys:
             close = difflib.get_close_matches(key, keys, 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(keys)}"
+            hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
             raise JobError(f"unknown key {key} in {where}; {hint}")
 
 

@@ -45,7 +45,7 @@ def bench_join(
     """Runs the engines and compares; `limit_seconds` stops a peer that is too slow to wait for."""
     unknown = [engine for engine in engines if engine not in ENGINES]
     if unknown:
-        raise JobError(f"unknown engine {unknown[0]}; known are {', '.join(ENGINES)}")
+        raise JobError(f"unknown engine {unknown[0]}; known engines: {', '.join(ENGINES)}")
     with tempfile.TemporaryDirectory(prefix="spillway-bench-join-") as scratch:
         data = Path(scratch) / "data"
         note(f"writing {rows:,} rows per stream in {epochs} files")

@@ -35,7 +35,7 @@ class Axis(StrEnum):
 def experiment_of(name: str, known: Mapping[str, T]) -> T:
     """The experiment of a figure, from those of its family."""
     if name not in known:
-        raise JobError(f"there is no figure {name}; known are {', '.join(known)}")
+        raise JobError(f"there is no figure {name}; known figures: {', '.join(known)}")
     return known[name]
 
 

@@ -44,7 +44,7 @@ def reproduce(asked: Reproduction) -> Metrics:
     for names, family in _FAMILIES:
         if asked.name in names:
             return family(asked)
-    raise JobError(f"there is no figure {asked.name}; known are {', '.join(FIGURES)}")
+    raise JobError(f"there is no figure {asked.name}; known figures: {', '.join(FIGURES)}")
 
 
 def _of_runs(asked: Reproduction) -> Metrics:

@@ -65,11 +65,11 @@ class JoinReport(TypedDict):
 
 
 class SpreadReport(TypedDict):
-    """One way to spread the rows of a tree over groups, and its cost: inputs that are kept in copies."""
+    """One way to spread the rows of a tree over groups, and its cost: copies of inputs."""
 
     join: str
     by: list[str]
-    """The keys of which groups are made, with their parts; none: each join has its own."""
+    """The keys that partition all joins, with their parts; none: each join uses its own key."""
     copies: dict[str, int]
     chosen: bool
 

@@ -1,7 +1,7 @@
 """The plan of a view as one grouped windowed aggregate: for every row, statistics over the rows before it.
 
-Plain values, as those of a join plan. The first `kept` columns of the input are what state keeps of a row
-when its own result is out: event time, order, arguments. The others wait with the row until it is final.
+A plain value, like a join plan. State keeps the first `kept` columns of a row after its own result is out:
+event time, order, arguments. The other columns wait with the row until it is final.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STATISTICS = 1
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
-    """Rows that pass the input's filter, each with its statistics. A null key is a key like others."""
+    """Rows that pass the input's filter, each with its statistics. Null is a key like any other."""
 
     kind: ClassVar[str] = "frame"
     input: InputPlan
@@ -70,7 +70,7 @@ def aggregate_fingerprint(
     statistics: tuple[Statistic, ...],
     order: tuple[int, ...],
 ) -> str:
-    """SHA-256 of the canonical form of a plan; how late rows may be is a matter of running."""
+    """SHA-256 of the canonical form of a plan; how late rows may be is a setting of the run."""
     canonical = {
         "format": FORMAT,
         "operator": "aggregate",

@@ -27,12 +27,12 @@ class StateColumn:
     expression: str
     label: str
     type: str | None = None
-    """The Spark type where the catalog tells it (a bare column); otherwise Spark's analysis does."""
+    """The Spark type if the catalog knows it (a bare column); otherwise Spark's analysis finds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputPlan:
-    """One input: rows that pass `filter` and whose `keys` are all not null enter the join."""
+    """One input: rows that pass `filter` and have no null among their `keys` enter the join."""
 
     name: str
     source: str
@@ -40,7 +40,7 @@ class InputPlan:
     keys: tuple[str, ...]
     columns: tuple[StateColumn, ...]
     times: tuple[str, ...] = ()
-    """What gives a row its place in time: its event time, and further columns of the order. Rows without an
+    """What orders rows in time: the event time, then further columns. Rows without an
     event time count as `null_time_rows` and give no results."""
 
 
@@ -64,7 +64,7 @@ class JoinPlan:
     key_labels: tuple[tuple[str, ...], ...] = ()
     """For each key part, its label in each input (`a.k`), for messages."""
     key_types: tuple[str | None, ...] = ()
-    """For each key part, the type in which it is compared, where the catalog tells it."""
+    """For each key part, the type in which it is compared, if the catalog knows it."""
     windows: tuple[Window, ...] = ()
     """One per input; none at all in a view without windows."""
     view: str = field(default="", compare=False)
@@ -94,7 +94,7 @@ def fingerprint(
         "outputs": canonical_outputs(outputs),
         "residual": None if residual is None else asdict(residual),
     }
-    if windows:  # how late rows may be is a matter of running, not of what the view means
+    if windows:  # how late rows may be is a setting of the run, not of the view
         canonical["windows"] = [[window.column, window.range_us] for window in windows]
     return digest(canonical)
 

@@ -1,8 +1,8 @@
 """The plan of a view as a tree of m-way equi-joins: its leaves are the view's inputs.
 
 A join's key is made of classes of equal terms that all its children have. Classes are numbered over the whole
-view, columns by the leaf that they come from, so a plan says nothing about what travels between joins; that
-is the layout's matter (`tree_layout`). Everything here is a plain value.
+view, columns by the leaf that they come from, so a plan does not say what travels between joins; the layout
+does (`tree_layout`). Everything here is a plain value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spillway.plan.operators.join import (
 )
 
 Shape: TypeAlias = "str | tuple[Shape, ...]"
-"""A tree as a user gives it: names of inputs, nested by joins."""
+"""A tree as the user gives it: nested tuples of input names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class TreePlan:
     key_labels: tuple[tuple[str, ...], ...] = ()
     """Per class, the labels of its terms (`a.k`), for messages."""
     key_types: tuple[str | None, ...] = ()
-    """Per class, the type in which it is compared, where the catalog tells it."""
+    """Per class, the type in which it is compared, if the catalog knows it."""
     windows: tuple[Window, ...] = ()
     """One per leaf; none at all in a view without windows."""
     partition: tuple[int, ...] = ()
-    """The classes by which the groups of all joins are made; none: of each join by its own key."""
+    """The classes that partition all joins; none: each join uses its own key."""
     view: str = field(default="", compare=False)
 
     def leaves(self, child: Child) -> tuple[int, ...]:
@@ -89,12 +89,12 @@ class TreePlan:
         return None
 
     def level(self, join: int) -> int:
-        """How many joins are below it, one under the other."""
+        """The length of the longest chain of joins below it."""
         below = [self.level(child.number) for child in self.joins[join].children if isinstance(child, Below)]
         return 1 + max(below) if below else 0
 
     def descendants(self, join: int) -> tuple[int, ...]:
-        """All joins below one, in their order."""
+        """All joins below a join, in order."""
         found: list[int] = []
         for child in self.joins[join].children:
             if isinstance(child, Below):
@@ -102,7 +102,8 @@ class TreePlan:
         return tuple(sorted(found))
 
     def representative(self, child: Child, key_class: int) -> int:
-        """The leaf below a child whose term stands for a class: inside a child all terms of one are equal."""
+        """The leaf below a child whose term represents a class: inside a child all terms of a class are
+        equal."""
         return next(leaf for leaf in self.leaves(child) if key_class in self.key_classes[leaf])
 
     def shape(self, join: int | None = None) -> Shape:
@@ -129,7 +130,8 @@ def tree_fingerprint(
     windows: tuple[Window, ...],
     partition: tuple[int, ...],
 ) -> str:
-    """SHA-256 of the canonical form of a plan; the tree is part of it, because state is laid out by it."""
+    """SHA-256 of the canonical form of a plan; the tree is part of it, because it decides the layout of
+    state."""
     canonical: dict[str, Any] = {
         "format": FORMAT,
         "tree": [

@@ -1,9 +1,9 @@
 """What travels between the joins of a tree, and what each keeps in state.
 
-A join's output carries what something above it reads: columns of leaves, the hash of a term that a join
+A join's output carries what the joins above it read: columns of leaves, the hash of a term that a join
 above has in its key (and the term itself where hashes are not exact), the event times of windows, and, as
 lineage, the group numbers that the row passed through. Hashes are computed once, by Spark, where the row
-enters the view; so all sides of a join hash alike whatever tree they come through.
+enters the view; so all sides of a join hash alike, whatever path they take.
 
 Pure: from a plan, and from which joins have exact hashes, to expressions over each operator's own columns.
 """
@@ -52,7 +52,7 @@ class GroupNumber:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Deadline:
-    """The watermark from which on a row that a join made can meet no other row."""
+    """The watermark after which a row that a join produced can match no other row."""
 
     join: int
 
@@ -67,7 +67,7 @@ class InputLayout:
     child: Child
     columns: tuple[Symbol, ...]
     key_columns: tuple[int, ...]
-    """The columns with the key, if equal hashes do not imply equal keys."""
+    """The key columns, if equal hashes do not imply equal keys."""
     hashes: tuple[Symbol, ...]
     """What the hash of a row is made of; for a leaf Spark computes it."""
 
@@ -94,7 +94,7 @@ def layout(plan: TreePlan, exact: Sequence[bool]) -> tuple[OperatorLayout, ...]:
 
 
 def leaf_symbols(plan: TreePlan, exact: Sequence[bool], leaf: int) -> tuple[Symbol, ...]:
-    """What Spark has to provide for a leaf, besides the hash by which it is routed."""
+    """What Spark must provide for a leaf, besides the hash that routes its rows."""
     made = _Layout(plan, tuple(exact))
     join = next(number for number, node in enumerate(plan.joins) if Leaf(leaf) in node.children)
     return made.columns(join, Leaf(leaf))
@@ -109,7 +109,7 @@ class _Layout:
         return tuple(self._operator(number) for number in range(len(self.plan.joins)))
 
     def columns(self, join: int, child: Child) -> tuple[Symbol, ...]:
-        """What a join keeps of the rows of a child: all that it reads itself, or passes on."""
+        """What a join keeps of a child's rows: what it reads itself or passes on."""
         plan = self.plan
         needed: set[Symbol] = set()
         leaves = set(plan.leaves(child))
@@ -120,7 +120,7 @@ class _Layout:
         own = plan.joins[join]
         for key_class in own.classes:
             leaf = plan.representative(child, key_class)
-            # The hash of this very join is what rows are sorted by, not a column.
+            # Rows are sorted by the hash of this join; it is not a column.
             if KeyHash(leaf, key_class) in needed and not self._hash_is_read_above(join, leaf, key_class):
                 needed.discard(KeyHash(leaf, key_class))
         kept: list[Symbol] = sorted(needed, key=_order)
@@ -191,7 +191,7 @@ class _Layout:
         )
 
     def _passed_on(self, number: int, parent: int, where: dict[Symbol, ColumnRef]) -> tuple[Expression, ...]:
-        """The hashes that the parent sorts by, and the columns that it keeps but for our group number."""
+        """The hashes that the parent sorts by, and the columns that it keeps, except our group number."""
         above = self._input(parent, Below(number))
         made: list[Expression] = [where[symbol] for symbol in above.hashes]
         for symbol in above.columns[:-1]:

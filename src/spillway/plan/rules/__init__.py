@@ -1,7 +1,7 @@
-"""The rules that make a plan of a view: which columns are state, which equality is the key, which tree.
+"""The rules that turn a view into a plan: which columns are state, which equality is the key, which tree.
 
-Contract: `plan_view` is the only way in; it returns a plan or refuses with what to write instead.
-Start with `planner`; `tree_planner` and `frame_planner` are the other kinds of views.
+Contract: `plan_view` is the only way in; it returns a plan, or refuses the view and says what to write
+instead. Start with `planner`; `tree_planner` and `frame_planner` are the other kinds of views.
 """
 
 from spillway.plan.rules.equality_graph import equality_classes

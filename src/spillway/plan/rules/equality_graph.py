@@ -1,4 +1,4 @@
-"""The view graph: inputs are nodes, equi-join conditions are edges, and the key is what connects all of them.
+"""The equality graph: inputs are nodes, equi-join conditions are edges, and the key connects all inputs.
 
 Equality is transitive, so the terms of all edges fall into classes of equal value. A class with a term of
 every input is one part of the key of an m-way join; every other equality becomes a residual predicate. A view
@@ -18,7 +18,7 @@ from spillway.plan.sql import Equality, KeyTerm, Predicates, Scope, label
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One part of the key: an expression for each input, and the equalities that it answers."""
+    """One part of the key: an expression for each input, and the equalities that it covers."""
 
     terms: tuple[exp.Expr, ...]
     equalities: tuple[Equality, ...]
@@ -26,7 +26,7 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedKey:
-    """The key of one m-way join, and what its equalities ask for besides."""
+    """The key of one m-way join, and the conditions that it does not cover."""
 
     parts: tuple[KeyPart, ...]
     filters: tuple[KeyTerm, ...]
@@ -35,7 +35,7 @@ class SharedKey:
 
 @dataclass(frozen=True, slots=True)
 class EqualityClass:
-    """Terms of equal value: one for each input that has any, and the equalities that say so."""
+    """Terms of equal value, at most one per input, and the equalities behind them."""
 
     terms: Mapping[int, exp.Expr]
     equalities: tuple[Equality, ...]
@@ -43,11 +43,11 @@ class EqualityClass:
 
 @dataclass(frozen=True, slots=True)
 class EqualityGraph:
-    """The classes of all equi-join conditions, and what they ask of single inputs."""
+    """The classes of all equi-join conditions, and the filters that they imply for single inputs."""
 
     classes: tuple[EqualityClass, ...]
     filters: tuple[tuple[int, KeyTerm], ...]
-    """The class of each, and the filter: two terms of one input in one class must equal each other."""
+    """Class and filter: two terms of one input in one class must equal each other."""
 
 
 def equality_graph(predicates: Predicates) -> EqualityGraph:
@@ -100,7 +100,7 @@ def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
 
 
 def check_connected(predicates: Predicates, scope: Scope) -> None:
-    """Refuse a view of which some inputs have no equi-join with the others."""
+    """Refuse a view in which some inputs have no equi-join with the others."""
     reached = _reachable(predicates.equalities)
     apart = [input_.alias for index, input_ in enumerate(scope.inputs) if index not in reached]
     if not apart:

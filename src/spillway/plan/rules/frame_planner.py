@@ -1,7 +1,7 @@
-"""From a view of one stream with OVER clauses to its plan.
+"""Plans a view of one stream with OVER clauses.
 
-All statistics of a view share the key and the order, so one state serves them all; frames may differ. What a
-frame of time means depends on the event time alone; frames of rows need the whole order.
+All statistics of a view share the key and the order, so one state serves them all; frames may differ. A time
+frame depends on the event time alone; a row frame needs the whole order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def is_aggregate_view(select: exp.Select) -> bool:
 
 
 def plan_aggregate(view: View, select: exp.Select, catalog: Catalog) -> AggregatePlan:
-    """The plan of `select`; what cannot be answered is refused."""
+    """The plan of `select`; unsupported views are refused."""
     scope = read_scope(select, catalog, alone=True)
     stream = _one_stream(scope)
     items = _read_items(select, scope)
@@ -111,10 +111,10 @@ def _read_items(select: exp.Select, scope: Scope) -> list[SelectItem | _OverItem
 def _one_stream(scope: Scope) -> Input:
     input_ = scope.inputs[0]
     if input_.range_us is not None:
-        raise ViewError(f"{input_.alias} has a window in FROM and OVER has frames; keep one of them")
+        raise ViewError(f"{input_.alias} has both a window in FROM and frames in OVER; keep one of them")
     if input_.event_time is None:
         raise ViewError(
-            f"OVER goes by event time, and source {input_.source} has none; give [sources.{input_.source}] "
+            f"OVER needs an event time, but source {input_.source} has none; give [sources.{input_.source}] "
             'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
         )
     return input_
@@ -128,7 +128,7 @@ def _shared(items: list[_OverItem], input_: Input) -> list[Over]:
         over = item.over
         if label(over.time) != label(event_time(input_)):
             raise ViewError(
-                f"ORDER BY begins with {label(over.time)}, and the event time of {input_.source} is "
+                f"ORDER BY begins with {label(over.time)}, but the event time of {input_.source} is "
                 f"{label(event_time(input_))}: {quote(item.node)}; order by it first"
             )
         if [label(key) for key in over.keys] != [label(key) for key in overs[0].keys]:

@@ -1,4 +1,4 @@
-"""Which joins a tree is made of: by itself, maximal m-way joins per shared key; or as the user says."""
+"""Which joins a tree is made of: by default maximal m-way joins per shared key, or as the user says."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class _Node:
     """Its first leaf, by which nodes are ordered."""
     text: str
     height: int
-    """How many joins are in it, one under the other."""
+    """The length of the longest chain of joins in it."""
 
 
 def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) -> tuple[JoinNode, ...]:
-    """Joins that take in as many inputs as one key connects, again and again until all are joined.
+    """Joins that each take as many inputs as one key connects, until all inputs are joined.
 
-    The inputs must be connected. Of keys that connect equally many, the one is taken whose join has the
-    fewest joins under it: a tree of few levels has fewer exchanges, and narrower rows between them. Then the
-    one that the view names first.
+    The inputs must be connected. Among keys that connect equally many inputs, the one with the lowest join
+    wins: a tree with few levels has fewer exchanges, and narrower rows between them. The next tie goes to the
+    key that the view names first.
     """
     nodes = [_leaf(names, leaf_classes, number) for number in range(len(names))]
     joins: list[JoinNode] = []
@@ -46,7 +46,7 @@ def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) 
 def given_joins(
     shape: Shape, names: Sequence[str], leaf_classes: Sequence[frozenset[int]]
 ) -> tuple[JoinNode, ...]:
-    """The joins of a tree that the user gives; one that is none is refused."""
+    """The joins of a tree that the user gives; an invalid tree is refused."""
     known = {name.lower(): number for number, name in enumerate(names)}
     seen: set[int] = set()
     joins: list[JoinNode] = []
@@ -55,13 +55,13 @@ def given_joins(
         if isinstance(part, str):
             number = known.get(part.lower())
             if number is None:
-                raise ViewError(f"tree: there is no input {part}; the view has {', '.join(names)}")
+                raise ViewError(f"tree: unknown input {part}; the view has {', '.join(names)}")
             if number in seen:
-                raise ViewError(f"tree: {part} is in it twice; every input is in it once")
+                raise ViewError(f"tree: {part} appears twice; each input appears once")
             seen.add(number)
             return _leaf(names, leaf_classes, number)
         if len(part) < 2:
-            raise ViewError(f"tree: a join of {len(part)} parts; each has at least two")
+            raise ViewError(f"tree: a join has {len(part)} parts; each needs at least two")
         return _joined([node(child) for child in part], joins)
 
     if isinstance(shape, str):
@@ -69,7 +69,7 @@ def given_joins(
     node(shape)
     left = [name for number, name in enumerate(names) if number not in seen]
     if left:
-        raise ViewError(f"tree: {', '.join(left)} is not in it; every input of the view is")
+        raise ViewError(f"tree: {', '.join(left)} is missing; the tree needs every input of the view")
     return tuple(joins)
 
 

@@ -1,4 +1,4 @@
-"""What join keys ask of the inputs' terms: a common type, exact equalities, filters."""
+"""What join keys require of the inputs' terms: a common type, exact equalities, filters."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def input_filter(index: int, terms: Sequence[KeyTerm]) -> str | None:
 def blurred_equalities(equalities: Sequence[Equality], common: str | None, scope: Scope) -> list[exp.Expr]:
     """Equalities that the key alone does not decide.
 
-    In a key that mixes integers and floats all are compared as double, and two integers may then look equal
-    that are not: an equality that Spark would test in a narrower type is kept as a residual predicate.
+    A key that mixes integers and floats is compared as double, where two different integers may look equal.
+    So an equality that Spark would test in a narrower type stays as a residual predicate.
     """
     if common != "double":
         return []
@@ -34,7 +34,7 @@ def blurred_equalities(equalities: Sequence[Equality], common: str | None, scope
 
 
 def common_type(nodes: Sequence[exp.Expr], scope: Scope) -> str | None:
-    """The type of a key part; types that do not fit are refused as far as the catalog tells them."""
+    """The type of a key part; types that do not fit are refused if the catalog knows them."""
     terms = [_typed(node, scope) for node in nodes]
     known = [term for term in terms if term is not None]
     common = common_key_type(known) if known else None

@@ -1,12 +1,12 @@
-"""From a view to its plan, as a pipeline of rules; each rule is a module of its own.
+"""Turns a view into its plan by a pipeline of rules; each rule has its own module.
 
-    parse -> scope -> select list, predicates -> view graph -> shared key: lower (push down) -> join plan
-                                                            -> none: shape of the tree -> tree plan
+    parse -> scope -> select list, predicates -> equality graph -> shared key: lower (push down) -> join plan
+                                                                -> none: shape of the tree -> tree plan
 
 The plan's answer is the view's answer: filters and projections move below the join, equalities over all
 inputs become its key, everything else stays above it as the residual predicate. Without a key over all
-inputs, or where the user gives a tree, `tree_planner` goes on. A view of one stream with OVER clauses is
-planned by `aggregate_planner`.
+inputs, or where the user gives a tree, `tree_planner` takes over. `frame_planner` plans a view of one stream
+with OVER clauses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Plan = JoinPlan | TreePlan | AggregatePlan
 
 
 def plan_view(view: View, catalog: Catalog) -> Plan:
-    """The plan of `view` over the sources of `catalog`; a view that cannot be answered is refused."""
+    """The plan of `view` over the sources of `catalog`; an unsupported view is refused."""
     check_join_kind(view.join_kind)
     select = parse_view(view)
     if is_aggregate_view(select):

@@ -41,7 +41,7 @@ def read_select_list(select: exp.Select, scope: Scope) -> tuple[SelectItem, ...]
 
 
 def distinct_names(items: Sequence[Named], scope: Scope) -> None:
-    """Refuse two result columns of one name."""
+    """Refuse two result columns with the same name."""
     seen: dict[str, Named] = {}
     for item in items:
         if (first := seen.get(item.name.lower())) is not None:

@@ -1,8 +1,9 @@
-"""From a view without one key over all inputs to a tree of joins.
+"""Plans a view without a key over all inputs as a tree of joins.
 
-Each residual predicate goes to the lowest join that has all its inputs. A class of equal terms that only some
-children of a join have, but at least two, is a residual predicate there: so inside a child all terms of a
-class are equal, and any one of them stands for it further up. That also answers cyclic join graphs.
+Each residual predicate goes to the lowest join that has all its inputs. If some but not all children of a
+join have a class of equal terms, and at least two do, the class becomes a residual predicate there. So all
+terms of a class are equal inside a child, and any of them represents it further up. This also covers cyclic
+join graphs.
 """
 
 from __future__ import annotations

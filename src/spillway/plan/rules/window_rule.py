@@ -1,7 +1,7 @@
-"""The rule that gives a view with windows its meaning: event times in state, and a residual predicate.
+"""The meaning of windows: event times become state columns, and a residual predicate compares them.
 
 A result exists iff, for every input with a range, the youngest of its rows is at most the range younger than
-the row of that input. All inputs take part in "youngest", so all need an event time, with a range or without.
+the row of that input. "Youngest" is over all inputs, so each needs an event time, with a range or without.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def event_time(input_: Input) -> exp.Expr:
 
 
 def microseconds(input_: Input) -> exp.Expr:
-    """The event time as a whole number, whatever the session's time zone is."""
+    """The event time in microseconds, independent of the session's time zone."""
     assert input_.event_time is not None
     column = event_time(input_)
     if input_.event_time.type == "timestamp":

@@ -13,7 +13,7 @@ from spillway.plan.sql.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """An expression over one input."""
+    """An expression over one input: a side of an equality, or a filter."""
 
     input: int
     node: exp.Expr
@@ -21,7 +21,7 @@ class KeyTerm:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """`left = right`, each over one input, the two inputs different: an edge of the view graph."""
+    """`left = right`, each over one input, the two inputs different: an edge of the equality graph."""
 
     left: KeyTerm
     right: KeyTerm

@@ -1,8 +1,7 @@
-"""What a view may not contain yet, each refused by the name of its clause in one line that quotes it.
+"""What a view may not contain yet: each clause is refused by name, in one line that quotes it.
 
-Clauses are admitted, not excluded: a part of the statement that no rule below knows is refused too, so that
-a clause the parser learns later cannot be dropped in silence. A later feature removes its line from these
-tables.
+The tables list what is allowed, so a part of the statement that no rule knows is refused too: a clause that
+the parser learns later cannot be dropped silently. A new feature removes its line from these tables.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def refuse_statement(statement: exp.Expr, *, grouped: bool = False) -> None:
             shown = value[0] if isinstance(value, list) else value
             raise _unsupported_part(part, shown if isinstance(shown, exp.Expr) else statement)
     if statement.args.get("from_") is None:
-        raise ViewError(f"a view joins at least two inputs, and this has no FROM: {quote(statement)}")
+        raise ViewError(f"a view joins at least two inputs, but this one has no FROM: {quote(statement)}")
 
 
 def refuse_table(table: exp.Expr) -> exp.Table:
@@ -89,14 +88,14 @@ def refuse_join(join: exp.Join) -> None:
     words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
     name = " ".join(word for word in words if word)
     if name not in ("", "INNER", "CROSS"):
-        raise unsupported(f"{name} JOIN", join, "only inner joins are; join with JOIN ... ON")
+        raise unsupported(f"{name} JOIN", join, "use an inner join: JOIN ... ON")
     for part in ("hint", "match_condition", "expressions", "pivots"):
         if join.args.get(part):
             raise unsupported(f"{part.replace('_', ' ')} of a join", join, "remove it")
 
 
 def refuse_expression(node: exp.Expr) -> None:
-    """Refuse functions whose value is not a function of one joined row."""
+    """Refuse functions whose value does not depend on one joined row alone."""
     for part in node.walk():
         if isinstance(part, exp.Select | exp.Subquery | exp.Exists | exp.SetOperation):
             raise unsupported("a subquery", part, "join its sources in FROM")
@@ -114,7 +113,7 @@ def _refuse_function(call: exp.Func) -> None:
     name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
     if name in _CHANGING or (name == "unix_timestamp" and not call.expressions):
         raise ViewError(
-            f"{quote(call)} gives another value each time, and a view must be repeatable; "
+            f"{quote(call)} gives another value each time, but a view must be repeatable; "
             "take the value from a source"
         )
     if is_aggregate(name) and not isinstance(call, exp.Connector):

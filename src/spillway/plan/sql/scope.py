@@ -1,4 +1,4 @@
-"""The inputs of a view and which of their columns each name means (Spark's rules: case is ignored).
+"""The inputs of a view, and which column each name means (case is ignored, as in Spark).
 
 Invariant: `visible` lists what an unqualified name or `*` can mean, in output order; `USING` hides the
 right-hand copy of its columns, and the condition it stands for is in `conditions` beside those of `ON`.
@@ -30,7 +30,7 @@ class Input:
 
     @property
     def event_time(self) -> Column | None:
-        """The column that tells when the row's event was."""
+        """The column with the event time."""
         return next((column for column in self.columns if column.lateness_us is not None), None)
 
     def find(self, name: str) -> Column | None:
@@ -94,12 +94,14 @@ def read_scope(select: exp.Select, catalog: Catalog, *, alone: bool = False) -> 
 
 
 def suggestion(name: str, known: list[str]) -> str:
-    """What the user may have meant, or what there is."""
+    """A hint: names close to `name`, or else all known names."""
     close = get_close_matches(name.lower(), [candidate.lower() for candidate in known], n=3, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(candidate for candidate in known if candidate.lower() in close)}?"
     return (
-        f"there is {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}" if known else "there is none"
+        f"available: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+        if known
+        else "there are none"
     )
 
 
