@@ -1,7 +1,7 @@
 """Generated input: the streams that tests, benchmarks, the simulator and the demo share.
 
-Everything here is a pure function of its parameters and of row numbers, so that any slice of a stream can be
-made anywhere, twice, and come out the same. Needs numpy and Arrow; knows nothing of Spark or of state.
+Everything here is a pure function of its parameters and of row numbers, so any slice of a stream can be
+generated anywhere, repeatedly, with the same result. Needs numpy and Arrow; knows nothing of Spark or state.
 """
 
 from spillway.workload.files import write_stream, write_streams

@@ -3,11 +3,11 @@
 A relation has 1,000 to 100,000 rows of about 40 bytes: a key column for each edge, an `id` and a payload. An
 edge's keys are uniform over a domain that is drawn around the larger side's number of rows, so that joins
 grow and shrink; domains are then scaled until the expected result is what was drawn from `result_rows`. The
-relations are numbered as a user might write them: each joins one before it, otherwise in no particular
-order. As there, all data of a query is at most 600 MB, also in the order in which it is written: graphs with
-larger intermediate results are drawn again. So are those with a join of which hardly a row is expected, which
-would make the result empty; each time domains are drawn nearer to the number of rows. Known limit: of the
-queries of 16 relations some, of 24 and 32 most have an empty result all the same.
+relations are numbered as a user might write them: each joins one before it, otherwise in no particular order.
+As there, the data of a query is at most 600 MB, intermediate results in the written order included: graphs
+with larger ones are drawn again. So are graphs with a join of which hardly a row is expected, because the
+result would be empty; each time the domains move nearer to the number of rows. Known limit: some queries of
+16 relations, and most of 24 and 32, still have an empty result.
 """
 
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ from spillway.errors import SourceError
 ROWS = (1_000, 100_000)
 RESULT_ROWS = (10_000, 300_000)
 LARGEST_BYTES = 600e6
-"""Of an intermediate result in the order in which the query is written."""
+"""Limit of an intermediate result in the order in which the query is written."""
 LEAST_ROWS = 20.0
-"""Of the smallest intermediate result that is met by always joining what leaves the fewest rows."""
+"""Least rows of any intermediate result when each join is the one that leaves the fewest rows."""
 WIDTH_BYTES = 40
 SAME_KEY_SHARE = 0.25
-"""How often a relation joins on a column of its neighbour that another relation joins on already."""
+"""The share of relations that join on a column of their neighbour that is already in use."""
 SPREAD = 16.0
-"""A domain is at most so many times smaller or larger than the larger side has rows."""
+"""A domain is at most this factor smaller or larger than the row count of the larger side."""
 _MOST_ATTEMPTS = 100
 
 

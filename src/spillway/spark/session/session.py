@@ -74,7 +74,7 @@ UserFunction = Callable[[DataFrame, int], None]
 
 
 class Session:
-    """Runs views on a Spark session: its own, or one that was there before (and then is not stopped)."""
+    """Runs views on a Spark session: its own, or an existing one, which it does not stop."""
 
     def __init__(self, spark: SparkSession | None = None, settings: Mapping[str, str] | None = None) -> None:
         self._owns_spark = spark is None and SparkContext._active_spark_context is None
@@ -109,7 +109,7 @@ class Session:
         return self._start(parsed.view, parsed.sources, parsed.run, parsed.sink, None, listener)
 
     def cleanup_job(self, job: Job | str | Path, *, listener: Listener | None = None) -> Query:
-        """Take no input: only drain what is pending and produce all missing results of a stopped job."""
+        """Drain pending input and produce all missing results of a stopped job, without new input."""
         parsed = job if isinstance(job, Job) else read_job(job)
         view, sources = parsed.view, parsed.sources
         return self._start(view, sources, parsed.run, parsed.sink, None, listener, stream=False)
@@ -137,7 +137,7 @@ class Session:
     def _opened(
         self, sources: Mapping[str, SourceLike], read: BatchFiles | None = None
     ) -> dict[str, DataFrame]:
-        """The sources as streams; `read` knows files that an earlier run has read of them."""
+        """The sources as streams; `read` knows which of their files an earlier run has read."""
 
         def opened(spec: SourceSpec) -> DataFrame:
             known = None if read is None or spec.path is None else read.first(spec.path)
@@ -249,10 +249,10 @@ class Session:
                 SinkCommitter(sink, opened.checkpoint.query_id),
                 opened.journal,
             )
-            sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
+            sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
             rewind(opened.checkpoint.storage, engine.manifest.batch_id)
             anchors = Anchors(self.spark)
-            anchors.of(config.processors)  # built before the query is said to run
+            anchors.of(config.processors)  # before the query reports that it runs
             query = Query(
                 opened.checkpoint.query_id,
                 engine,
@@ -287,7 +287,7 @@ class Session:
 
 @dataclass(slots=True)
 class _Opened:
-    """What a query holds open, to be closed together whatever happens."""
+    """What a query holds open; closed together in any case."""
 
     checkpoint: Checkpoint
     sink: Sink
@@ -304,7 +304,7 @@ class _Opened:
 
 
 def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSession) -> None:
-    """End a query, of which no epoch runs any more; what tasks left that outlived their epoch is removed."""
+    """Close a query that no longer runs an epoch, and remove files of tasks that outlived their epoch."""
     with ExitStack() as closing:
         closing.callback(opened.close)
         if opened.tier is not None:
@@ -325,7 +325,7 @@ def _identity(
 
 
 def _check_sink(opened: _Opened, spec: SinkSpec) -> None:
-    """A sink that this query never wrote to would lack all epochs so far."""
+    """Refuse a sink that this query never wrote to: it would lack all epochs so far."""
     if opened.checkpoint.has_epochs and not opened.sink.belongs_to(opened.checkpoint.query_id):
         raise CheckpointError(
             f"checkpoint {opened.checkpoint.storage.root} has epochs whose results are not in the sink "
@@ -335,7 +335,7 @@ def _check_sink(opened: _Opened, spec: SinkSpec) -> None:
 
 
 def _probe(opened: _Opened, sink: SinkSpec, config: RunConfig, executors: int) -> HostProbe:
-    """What every executor is asked: where it writes, and room for the processors that it may get."""
+    """What every executor must have: access to the paths, and room for the processors that it may get."""
     paths = [("checkpoint", opened.checkpoint.storage.root)]
     if sink.path is not None:
         paths.append(("sink", Storage(sink.path).root))
@@ -354,6 +354,6 @@ def _needed(config: RunConfig) -> int | None:
 
 
 def _journal(checkpoint: Checkpoint) -> Journal:
-    """Beside the checkpoint; a checkpoint on a remote store has none on this machine."""
+    """The journal beside the checkpoint; a checkpoint on a remote store has none on this machine."""
     path = checkpoint.storage.local_path(FILE_NAME)
     return Journal(None if path is None else Path(path))

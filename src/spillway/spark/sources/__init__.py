@@ -1,6 +1,6 @@
 """Sources as streaming DataFrames, and the checks that no row of a file is lost or misread.
 
-Contract: what cannot work is refused before the first epoch. Start with `streaming`.
+Contract: a source that cannot work is refused before the first epoch. Start with `streaming`.
 """
 
 from spillway.spark.sources.batch_files import BatchFiles

@@ -1,4 +1,4 @@
-"""A stream of files inside a view: what Spark was told of it, and what the view needs of it."""
+"""A stream of files inside a view: the options that Spark has, and the columns that the view needs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ RENAMES_NOTHING = frozenset({"EventTimeWatermark", "SubqueryAlias", "View"})
 
 @dataclass(frozen=True, slots=True)
 class FileInput:
-    """One relation of the stream that reads files."""
+    """One file relation of the stream."""
 
     name: str
-    """Of the source, in the view."""
+    """The name of the source in the view."""
     format: str
     options: Mapping[str, str]
     schema: StructType
@@ -37,11 +37,11 @@ class FileInput:
     required: frozenset[str]
     """Those of them that every file must have."""
     root: str | None = None
-    """Below it, directories `column=value` are columns, as Spark's base path says; None: there are none."""
+    """Directories `column=value` below it are columns (Spark's base path); None: there are none."""
     place: int = 0
-    """Among all relations of the stream, in order."""
+    """Its position among all relations of the stream."""
     source: int = 0
-    """Its number in Spark's checkpoint, where a relation that occurs twice has one."""
+    """Its number in Spark's checkpoint; a relation that occurs twice has one number."""
 
 
 def stored_input(
@@ -106,7 +106,7 @@ def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaOb
 def _relation(
     leaf: "JavaObject", renamed: bool, input_: InputPlan, frame: DataFrame, given: SourceLike
 ) -> FileInput:
-    """Keys and times are required. Where columns are renamed nobody knows which they are: then all are."""
+    """Keys and times are required. If columns are renamed above the relation, all columns are required."""
     source = leaf.dataSource()
     options = {pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())}
     schema = StructType.fromJson(json.loads(leaf.schema().json())) if renamed else frame.schema
@@ -126,7 +126,7 @@ def _relation(
 
 
 def _root(options: Mapping[str, str]) -> str | None:
-    """Spark takes the source's path; of a pattern, nothing but the base path that the user gives."""
+    """The source's path; for a pattern, only the base path that the user gives."""
     path = options.get("path", "")
     return options.get("basepath", None if set(path) & GLOB or not path else path)
 
@@ -136,7 +136,7 @@ def _has_schema(given: SourceLike) -> bool:
 
 
 def _not_null(given: SourceLike) -> frozenset[str]:
-    """Columns that the job says are never null; Spark itself forgets that of a stream of files."""
+    """Columns that the job declares NOT NULL; for a stream of files Spark itself forgets that."""
     if not isinstance(given, SourceSpec) or given.schema is None:
         return frozenset()
     schema = StructType.fromDDL(given.schema)

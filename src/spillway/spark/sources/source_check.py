@@ -1,12 +1,12 @@
-"""Looks at the files of a batch before its rows are taken in: they must have the columns that the view reads.
+"""Checks the files of a batch before its rows are read: they must have the columns that the view reads.
 
-Spark reads a column that a Parquet or ORC file lacks as null, and a cell of a CSV or JSON file that does not
-fit its type too. Rows with a null key join nothing, so all rows of such a file could be gone without a word.
-Here a file that lacks a column, or has it with another type, ends the query with an error that names it. The
-epoch has not begun then, and a restart looks at the same batch again. Text formats refuse what does not fit
-(`text_options`), or it is counted where the job says so.
+Spark reads null for a column that a Parquet or ORC file lacks, and for a cell of a CSV or JSON file that does
+not fit its type. Rows with a null key join nothing, so all rows of such a file could be lost silently. Here a
+file that lacks a column, or has it with another type, ends the query with an error that names the file. The
+epoch has not begun at that point, and a restart checks the same batch again. Text formats refuse records that
+do not fit (`text_options`), or count them if the job says so.
 
-Cost: one footer per new file, and a look by Spark at each kind of footer that was not seen before.
+Cost: one footer per new file, and one inspection by Spark for each new kind of footer.
 Known limit: a JSON file without a column is like one with nulls.
 """
 
@@ -42,7 +42,8 @@ class ColumnCheck:
         """The columns that Spark finds in files with such a footer."""
 
     def check_all(self, relation: FileInput, paths: Sequence[str], *, is_inferred: bool) -> None:
-        """`is_inferred`: the schema is that of one of the files, and files that are alike have it too."""
+        """`is_inferred`: the schema comes from one of the files, so files with the same footer have it
+        too."""
         footers = {_footer(relation.format, path) for path in paths}
         if is_inferred and None not in footers and len(footers) < 2:
             return
@@ -52,7 +53,7 @@ class ColumnCheck:
     def check(self, relation: FileInput, path: str) -> None:
         stored = self._stored(relation.format, path)
         if stored is None:
-            return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
+            return  # The scan, which is next, reports what is wrong with the file, or is told to ignore it.
         where = f"[sources.{relation.name}] file {unquote(path)}"
         in_path = _partition_columns(path, relation.root)
         remedy = "write the file again with the columns of the others, then run the job again"
@@ -85,7 +86,7 @@ class ColumnCheck:
 
 
 class SourceCheck:
-    """Checks the batches of one query, one after the other."""
+    """Checks the batches of one query."""
 
     def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileInput]) -> None:
         self._spark = spark
@@ -94,7 +95,7 @@ class SourceCheck:
         self._columns = ColumnCheck(spark)
 
     def malformed_rows(self, batch_id: int) -> int:
-        """Refuse a file that does not fit; count the records that do not, where that is allowed."""
+        """Refuse a file that does not fit; count records that do not fit, if that is allowed."""
         malformed = 0
         for relation in self._relations:
             paths = self._files.of(batch_id, relation.place, relation.source)
@@ -106,7 +107,8 @@ class SourceCheck:
         return malformed
 
     def _count_malformed(self, relation: FileInput, paths: Sequence[str]) -> int:
-        """Read the files once more, with the columns that the view reads, and count what does not fit."""
+        """Read the files once more, with the columns that the view reads, and count records that do not
+        fit."""
         given = relation.options.get(CORRUPT_RECORD.lower())
         kept = [field for field in relation.schema.fields if field.name != given]
         options = {
@@ -120,7 +122,7 @@ class SourceCheck:
         rows = frame.load([unquote(path) for path in paths])
         read = [F.col(f"`{field.name}`") for field in kept if field.name.lower() in relation.needed]
         bad = F.count_if(F.col(_MALFORMED).isNotNull())
-        # Spark parses only columns that are asked for, and refuses to be asked for the malformed text alone.
+        # Spark parses only selected columns, and refuses to select the malformed text alone.
         counted = rows.agg(bad.alias("malformed"), F.max(F.xxhash64(*read, F.col(_MALFORMED)))).first()
         assert counted is not None
         return int(counted["malformed"])
@@ -133,7 +135,8 @@ def _is_checked(relation: FileInput) -> bool:
 
 
 def _partition_columns(path: str, root: str | None) -> frozenset[str]:
-    """The columns that a file's directories below the root give, in lower case; Spark casts their values."""
+    """The columns in the names of a file's directories below the root, in lower case; Spark casts their
+    values."""
     file, base = (unquote(urlsplit(text or "").path) for text in (path, root))
     below = base.rstrip("/") + "/"
     if root is None or not file.startswith(below):
@@ -143,7 +146,7 @@ def _partition_columns(path: str, root: str | None) -> frozenset[str]:
 
 
 def _footer(file_format: str, path: str) -> str | None:
-    """What a file says of its columns, as text, to see whether it says the same as others."""
+    """A file's description of its columns as text, to find files with the same one."""
     try:
         files, name = arrow_fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
         with files.open_input_file(name) as file:
@@ -154,5 +157,5 @@ def _footer(file_format: str, path: str) -> str | None:
                 columns = str(footer.schema).partition("\n")[2]
                 return columns + str((footer.metadata or {}).get(SPARK_SCHEMA))
     except (OSError, ValueError, pa.ArrowException):
-        return None  # Spark may have other ways to it.
+        return None  # Spark may reach it in other ways.
     return None
