@@ -56,7 +56,7 @@ def test_every_strategy_frees_the_same_share_per_spill_and_says_so(name: str, qu
     assert figures["spill_share"] == 0.1
     assert set(figures["freed_share"].values()) == {0.104}
     text = tree_lines(figures)
-    assert "every spill is to free 10% of a processor's state" in text[0]
+    assert "every spill frees 10% of a processor's state" in text[0]
     assert all("spills of 10.4% each" in line for line in text[1 : 1 + len(made)])
 
 

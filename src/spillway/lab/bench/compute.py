@@ -1,6 +1,6 @@
 """The benchmark `compute`: random multi-join queries through our trees, Spark's own plans, and DuckDB.
 
-DuckDB, one process without exchange, is the limit and not a rival.
+DuckDB, one process without exchange, is an upper bound, not a competitor.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ from spillway.workload import RESULT_ROWS, ROWS, generate_query
 
 RELATIONS = (8, 12, 16, 24, 32)
 DEFAULT_QUERIES = {24: 3, 32: 3}
-"""By number of relations; otherwise `QUERIES`, so that all ends within half an hour on two cores."""
+"""Queries by number of relations, else `QUERIES`: the whole run takes at most half an hour on two cores."""
 QUERIES = 8
 WARM_UP_SEEDS = (1001, 1002)
 WARM_UP_RELATIONS, WARM_UP_REPEATS = 8, 2

@@ -1,7 +1,8 @@
-"""What the dissertation says of its trees (3.4.2) against what was measured, in words and numbers. Pure.
+"""The dissertation's claims about its trees (3.4.2) against the measurements, in words and numbers. Pure.
 
-Each claim is told for both ways of running, with why it holds or not. The reasons are of this engine and were
-measured once (ARCHITECTURE.md, "Computing over stored relations"); the numbers are of the runs at hand.
+Each claim is reported for both ways of running, with the reason why it holds or not. The reasons are about
+this engine and were measured once (ARCHITECTURE.md, "Computing over stored relations"); the numbers are from
+the current runs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from spillway.lab.bench.compute_metrics import CHOSEN, SQL_TREES, TREES, QueryRu
 
 DEEP_PIECES, BUSHY_PIECES = "segmented-right-deep", "incremental"
 WINS, GAIN, DRAW = 0.9, 0.25, 0.05
-"""A claim of "almost always" and "about half" holds with so many wins and so much less time; a difference of
-the last and less is none."""
+"""The share of wins for "almost always", the share of time saved for "about half", and the largest
+difference that counts as none."""
 COLUMNS_WHY = (
     "There, ten machines redirect every intermediate row over a network and each segment has machines of its "
     "own. Here every task has all hash tables: nothing is redirected, so that there is nothing for shorter "
@@ -56,7 +57,7 @@ class _Pairs:
 
 
 def claims(runs: Sequence[QueryRuns]) -> list[str]:
-    """One sentence or two for each claim that the runs can speak to."""
+    """One or two sentences for each claim that the runs cover."""
     made: list[str] = []
     columns = [query for query in runs if query.columns]
     for where, names, own, why in (
@@ -116,7 +117,7 @@ def _memory(runs: Sequence[QueryRuns]) -> list[str]:
 
 
 def _ways(runs: Sequence[QueryRuns]) -> list[str]:
-    """Not in the dissertation: what the way of running is worth, beside the shape."""
+    """Not in the dissertation: the effect of the way of running, beside that of the shape."""
     made = _of(
         [query for query in runs if query.columns],
         lambda query: (query.seconds.get(SQL_TREES[0]), query.seconds.get(CHOSEN)),
@@ -132,7 +133,7 @@ def _ways(runs: Sequence[QueryRuns]) -> list[str]:
 def _of(
     runs: Sequence[QueryRuns], pair: Callable[[QueryRuns], tuple[float | None, float | None]]
 ) -> _Pairs | None:
-    """The pairs of those runs that have both."""
+    """The pairs of the runs that have both."""
     found = [pair(query) for query in runs]
     both = tuple((slow, fast) for slow, fast in found if slow is not None and fast is not None)
     return _Pairs(both) if both else None

@@ -1,4 +1,4 @@
-"""A query with memory for a part of its hash tables: pieces run one after the other (dissertation, 3.3)."""
+"""A query with memory for only a part of its hash tables: pieces run in sequence (dissertation, 3.3)."""
 
 import time
 from dataclasses import replace
@@ -15,7 +15,7 @@ from spillway.lab.engines import ResultSum, TimeIsOverError, noop, within
 from spillway.spark.compute import Computation, Execution, SegmentOutcome, table_bytes_peak
 
 MEMORY_SHARE = 1 / 3
-"""Of what the hash tables of the right-deep tree take, all of which it needs together."""
+"""The share of what all hash tables of the right-deep tree take together."""
 
 
 def short_memory(
@@ -59,7 +59,7 @@ def short_memory(
 def tree_sum(
     spark: SparkSession, computation: Computation, model: CostModel, tree: Segment, scratch: Path
 ) -> ResultSum:
-    """What the results of a tree amount to, from one more run of it, which is not measured."""
+    """Count and checksum of the results of a tree, from one more run that is not measured."""
     files = computation.files if model.machine.by_columns else None
     execution = Execution(spark, computation.view, model, computation.sources, scratch, files=files)
     writer = SummingWriter()

@@ -1,9 +1,9 @@
 """The metrics of `bench compute`, from the runs' times alone. Pure.
 
 Ratios are a peer's seconds over the chosen tree's (above 1: the chosen tree is faster), averaged over queries
-as a geometric mean and as the ratio of all seconds. A metric whose engine is missing is None. A peer that
-was stopped counts with the time it had: its ratio is a lower bound then, and named in `lower_bounds`. One
-that failed otherwise has no time in that query; `unfinished` counts both.
+as a geometric mean and as the ratio of all seconds. A metric whose engine is missing is None. A peer that was
+stopped counts with the time it had: its ratio is then a lower bound, named in `lower_bounds`. A peer that
+failed otherwise has no time in that query; `unfinished` counts both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SQL_TREES = tuple(f"{name}-sql" for name in TREES)
 """The same shapes as Spark statements, whatever the chosen way of running is."""
 ENGINES = (*TREES, *SQL_TREES, AS_WRITTEN, CBO, DUCKDB)
 LEAST_RUNS = 4
-"""Warm runs of one tree from which its noise can be told."""
+"""Warm runs of one tree that are needed to estimate its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class ShortMemory:
     shape_seconds: Mapping[str, float] = field(default_factory=dict)
     """One run each of the segmented right-deep tree, and of the same with bushy pieces."""
     stopped_shapes: tuple[str, ...] = ()
-    """Of these, the ones whose time was over."""
+    """Those of them that exceeded the time limit."""
     checksum: str = ""
-    """Of the results in any order (see `result_sum`), from a run that is not measured."""
+    """The checksum of the results in any order (see `result_sum`), from a run that is not measured."""
 
     @property
     def is_within(self) -> bool:
@@ -50,34 +50,34 @@ class ShortMemory:
 
 @dataclass(frozen=True, slots=True)
 class QueryRuns:
-    """One query through all engines; the chosen tree's seconds are with its planning."""
+    """One query in all engines; the chosen tree's seconds include planning."""
 
     relations: int
     seed: int
     seconds: Mapping[str, float]
     rows: Mapping[str, int]
-    """Results of the engines that tell."""
+    """Result counts of the engines that report them."""
     planning_seconds: float
     statistics_seconds: float
     q_errors: Sequence[float] = ()
     tree: str = ""
     first_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Of each engine's first run of the query, in which Spark compiles its code."""
+    """The time of each engine's first run of the query, in which Spark compiles its code."""
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Processor time, of this process and Spark's."""
+    """Processor time of this process and Spark's."""
     unfinished: Mapping[str, str] = field(default_factory=dict)
     """Engines that failed or were stopped, and why."""
     stopped: Mapping[str, float] = field(default_factory=dict)
-    """Engines whose time was over, and how long they had."""
+    """Engines that exceeded the time limit, and the limit."""
     all_seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of every run, the first included; planning is not."""
+    """The time of every run, the first included, without planning."""
     columns: bool = True
-    """Whether the trees joined columns; else they were Spark statements."""
+    """Whether the trees joined columns; otherwise they ran as Spark statements."""
     short_memory: ShortMemory | None = None
     way: str = ""
     """How `compute` would run the query: by columns, as statements, or by Spark's own plan."""
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """Of the results of the trees and of DuckDB in any order, from runs that are not measured."""
+    """Checksums of the results of the trees and of DuckDB in any order, from runs that are not measured."""
 
 
 def compute_metrics(runs: Sequence[QueryRuns]) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _metrics(runs: Sequence[QueryRuns]) -> dict[str, Any]:
 
 
 def over_best(query: QueryRuns, trees: Sequence[str] = TREES) -> float | None:
-    """The seconds of the first of `trees` over those of the fastest that was measured, without planning."""
+    """The time of the first of `trees` over the fastest measured time, without planning."""
     times = {name: query.seconds[name] for name in trees if name in query.seconds}
     if trees[0] not in times:
         return None
@@ -147,7 +147,7 @@ def over_best(query: QueryRuns, trees: Sequence[str] = TREES) -> float | None:
 
 
 def noise(query: QueryRuns) -> float | None:
-    """What `over_best` would be of two trees that are the same: the medians of every other run of one."""
+    """`over_best` of two equal trees: from the medians of the odd and the even runs of one tree."""
     seconds = query.all_seconds.get(CHOSEN, ())[1:]
     if len(seconds) < LEAST_RUNS:
         return None
@@ -156,13 +156,13 @@ def noise(query: QueryRuns) -> float | None:
 
 
 def _with_statistics(query: QueryRuns) -> QueryRuns:
-    """As if the chosen tree's statistics were never there before; Spark as written needs none."""
+    """The runs with the time for the chosen tree's statistics added; Spark as written needs none."""
     added = query.statistics_seconds
     return replace(query, seconds={n: s + added if n == CHOSEN else s for n, s in query.seconds.items()})
 
 
 def seconds_at_least(query: QueryRuns, name: str, *, first: bool = False) -> float | None:
-    """An engine's time; where it was stopped, the time it had."""
+    """An engine's time; if it was stopped, the time it had."""
     return (query.first_seconds if first else query.seconds).get(name, query.stopped.get(name))
 
 
@@ -190,7 +190,7 @@ def _both(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> list[
 
 
 def _agrees(query: QueryRuns) -> bool:
-    """Whether all that was computed is the same: as many rows, and the same ones."""
+    """Whether all results are the same: equal counts and equal checksums."""
     short = [] if query.short_memory is None else [query.short_memory]
     rows = {*query.rows.values(), *(run.rows for run in short)}
     checksums = {*query.checksums.values(), *(run.checksum for run in short)} - {""}
@@ -198,7 +198,7 @@ def _agrees(query: QueryRuns) -> bool:
 
 
 def _short_memory(runs: Sequence[QueryRuns]) -> dict[str, Any]:
-    """With memory for a third of the hash tables: how much of it was used, and how long it took."""
+    """With memory for a third of the hash tables: how much of it was used, and the time."""
     short = [
         (query.short_memory, query.seconds.get(CHOSEN)) for query in runs if query.short_memory is not None
     ]

@@ -1,10 +1,10 @@
-"""The benchmark `maintain`: the strategies against each other on one view over real PostgreSQL servers.
+"""The benchmark `maintain`: compares the strategies on one view over real PostgreSQL servers.
 
-For every number of updates each strategy maintains its own batch of that size, several times; its time is
-the median from the cut of the round to the view's delta, without applying it, which is the same for all.
-Sequential maintenance asks per update: it is measured once, for the smallest number of updates. Optionally
-all relations are copied into one server as a materialized view, and REFRESH is timed against a round of one
-update per thousand rows.
+For every number of updates each strategy maintains its own batch of that size, several times; its time is the
+median from the start of the round to the view's delta, without applying the delta, which takes the same time
+for all. Sequential maintenance queries per update, so it is measured once, for the smallest number of
+updates. Optionally all relations are copied into one server as a materialized view, and REFRESH is timed
+against a round of one update per thousand rows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def bench_maintain(
                 chosen = [name for name in strategies if name != SEQUENTIAL or count == min(updates)]
                 reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in chosen}
                 for number in range(repeats):  # in turns, so that a busy moment of the machine hits all
-                    # In another order each time: a round after a large one finds its memory given back.
+                    # In another order each time: a round after a large one has to allocate memory again.
                     for strategy in chance.sample(chosen, len(chosen)):
                         if strategy != SEQUENTIAL or number == 0:
                             reports[strategy].append(round_of(maintenance, strategy, write, count))
@@ -128,7 +128,7 @@ def round_of(
 
 
 def summary_of(reports: Sequence[RoundReport]) -> dict[str, Any]:
-    """Rounds of one strategy: medians."""
+    """The medians over the rounds of one strategy."""
     return {
         "seconds": round(statistics.median(report.maintain_seconds for report in reports), 4),
         "query_seconds": round(statistics.median(report.query_seconds for report in reports), 4),

@@ -1,6 +1,6 @@
-"""`spillway bench maintain --spark`: the strategies on a chain of Delta tables, every query a Spark job.
+"""`spillway bench maintain --spark`: the strategies on a chain of Delta tables; every query is a Spark job.
 
-Updates are appends: to delete a row of a Delta table is to write its file anew, which would measure Delta.
+Updates are appends: deleting a row of a Delta table rewrites its file, which would measure Delta.
 """
 
 from __future__ import annotations

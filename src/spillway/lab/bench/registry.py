@@ -10,7 +10,7 @@ class Benchmark:
     name: str
     compares: str
     seed: str
-    """Where the question comes from."""
+    """The publication that the question comes from."""
     section: str
     expected: str
 

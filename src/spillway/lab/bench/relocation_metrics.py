@@ -1,11 +1,11 @@
 """The metrics of `bench relocation`, from journals alone. Pure.
 
-Cost of moving: rows per second of runs in which some groups change their processor every so many epochs, over
-those of runs in which nothing moves; medians over pairs of runs. Delay: the median length of epochs in which
-a receiver loads, over that of the others of the same run; and the rows that any epoch left for later.
+Cost of moving: rows per second of runs in which some groups change their processor every few epochs, over
+those of runs without moves; medians over pairs of runs. Delay: the median length of epochs in which a
+receiver loads, over that of the other epochs of the same run; and the most rows that any epoch left pending.
 Balance: rows per second over the last epochs of a run with emulated service times, one processor slowed down,
-over the same without the slow-down. Resize: the longest time from the end of one epoch to that of the next,
-in the epochs after a request for another number of processors, beyond the median of all, in such medians.
+over the same without the slow-down. Resize: the longest time between the ends of two epochs after a request
+for another number of processors, minus the median over all epochs, as a multiple of that median.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,16 @@ RESIZE_EPOCHS = 5
 
 
 def rows_per_s(entries: Sequence[Entry]) -> float:
-    """Of all epochs with input but the first few."""
-    counted = _input(entries)[WARM_EPOCHS:]
-    seconds = sum(entry["seconds"]["total"] for entry in counted)
-    return float(sum(entry["input_rows"] for entry in counted) / max(seconds, 1e-9))
+    """Rows per second over all epochs with input except the first few."""
+    return _rate(_input(entries)[WARM_EPOCHS:])
 
 
 def steady_rows_per_s(entries: Sequence[Entry]) -> float:
-    """Of the last epochs with input."""
-    counted = _input(entries)[-STEADY_EPOCHS:]
+    """Rows per second over the last epochs with input."""
+    return _rate(_input(entries)[-STEADY_EPOCHS:])
+
+
+def _rate(counted: Sequence[Entry]) -> float:
     seconds = sum(entry["seconds"]["total"] for entry in counted)
     return float(sum(entry["input_rows"] for entry in counted) / max(seconds, 1e-9))
 

@@ -6,8 +6,8 @@ processors, over the time of its epoch. The ratio of clean-up is rows that drove
 per second of those epochs, over the same of the epochs with input; both include the fixed cost of a job. A
 row of the last input drives several terms of the clean-up and counts in each.
 
-A metric that cannot be had is None, never 0. A peer that was stopped early counts with its limit: then the
-ratio to it is the most that it can be.
+A metric that cannot be computed is None, never 0. A peer that was stopped early counts with its limit: then
+the ratio to it is the most that it can be.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from spillway.lab.engines import SPARK_ROCKSDB, PeerResult, results_agree
 
 FULL, HALF, FIFTH = "spillway-1x", "spillway-1/2", "spillway-1/5"
 SHARES = {HALF: 2, FIFTH: 5}
-"""The variants with less memory than is needed, and what it is divided by."""
+"""The variants with less memory than needed, and the divisor of the memory."""
 
 Entry = Mapping[str, Any]
 
@@ -49,12 +49,12 @@ def spill_metrics(results: Sequence[PeerResult], journals: Mapping[str, Sequence
 
 
 def seconds_to_half(progress: Sequence[tuple[float, int]], results: int) -> float | None:
-    """When half of the results were out; `progress` has the results so far at each commit."""
+    """The time until half of the results were out; `progress` has the results so far at each commit."""
     return next((seconds for seconds, so_far in progress if results and 2 * so_far >= results), None)
 
 
 def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
-    """The largest share of an epoch that began with a spill in which memory was freed."""
+    """The largest share of its time that an epoch spent on freeing memory for a spill."""
     shares = (
         max(processor["seconds"].get("free", 0.0) for processor in entry["processors"])
         / entry["seconds"]["total"]
@@ -65,7 +65,7 @@ def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
 
 
 def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
-    """Each spill: what was there, what was freed, and for how long the epoch waited for it."""
+    """Each spill: the resident bytes, the freed bytes, and how long the epoch waited."""
     found = []
     for entry in epochs:
         seconds = {
@@ -85,7 +85,7 @@ def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
 
 
 def cleanup_rows_ratio(epochs: Sequence[Entry]) -> float | None:
-    """Speed of clean-up over speed at run time, in driving rows per second."""
+    """Speed of clean-up over speed at run time, in probing rows per second."""
     cleanup, runtime = _rows_per_s(_cleanup_epochs(epochs)), _rows_per_s(_input_epochs(epochs))
     return cleanup / runtime if cleanup is not None and runtime else None
 

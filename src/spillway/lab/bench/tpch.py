@@ -19,9 +19,9 @@ DEFAULT_QUERIES = ("q3", "q9_columns")
 def bench_tpch(
     *, data: Path, queries: Sequence[str], repeats: int, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Medians of `repeats` turns each, after warm-ups; ratios below 1: `compute` is faster."""
+    """Medians of `repeats` turns each, after warming up; below 1, `compute` is faster."""
     if not data.is_dir():
-        raise JobError(f"bench tpch: {data} is no directory; give one with customer.parquet and so on")
+        raise JobError(f"bench tpch: {data} is not a directory; give one with customer.parquet and so on")
     for query in queries:
         tables_of(query, data)
     from spillway.lab.bench.tpch_run import TpchBench

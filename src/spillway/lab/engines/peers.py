@@ -1,4 +1,4 @@
-"""The commands of the engines that benchmarks compare, each a program that `engine_process` runs."""
+"""The commands of the engines that benchmarks compare, each a program that `process` runs."""
 
 import sys
 from pathlib import Path
@@ -43,7 +43,7 @@ def spillway_argv(
 
 
 def duckdb_argv(data: Path, out: Path, *, threads: int = 2, shape: str = "join") -> list[str]:
-    """The command of DuckDB's one-shot join: the limit, not a rival, since it sees all input at once."""
+    """The command of DuckDB's one-shot join: an upper bound, because it sees all input at once."""
     return _argv("duckdb_join", data, out, threads=threads, shape=shape)
 
 

@@ -1,4 +1,4 @@
-"""The runs of an experiment side by side: the metrics that are printed and returned as JSON. Pure."""
+"""Compares the runs of an experiment: the metrics that are printed and returned as JSON. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from spillway.lab.paper.placement import ACTIVE, LAZY, NO_RELOCATION, UNBOUNDED,
 
 
 def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_results: int) -> dict[str, Any]:
-    """Refuses runs that do not agree with the answer that the workload must give."""
+    """Refuses runs whose results differ from those of the workload."""
     for outcome in outcomes:
         if outcome.results_total != expected_results and (
             outcome.stopped is None or outcome.results_total > expected_results
@@ -63,7 +63,7 @@ def _placement_ratios(outcome: Outcome, baseline: Outcome) -> dict[str, Any]:
 
 
 def lines(metrics: dict[str, Any]) -> list[str]:
-    """The comparison for people."""
+    """The comparison as text."""
     width = max(len(label) for label in metrics["variants"])
     made = [f"figure {metrics['figure']}: {metrics['results_total']:,} results in all"]
     for label, variant in metrics["variants"].items():

@@ -20,7 +20,7 @@ RIGHT_DEEP, BUSHY = "right-deep", "segmented bushy"
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """One line of a figure at one place of the horizontal axis."""
+    """One line of a figure: its label, and how its tree is made."""
 
     label: str
     make: MakeTree
@@ -28,7 +28,7 @@ class TreeLine:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One place of the horizontal axis."""
+    """One position on the horizontal axis."""
 
     x: str
     relations: int
@@ -44,7 +44,7 @@ class ComputeExperiment:
     x_label: str
     points: tuple[Point, ...]
     memory_share: float | None = None
-    """Memory as a share of what the right-deep tree's hash tables take; None: enough."""
+    """Memory as a share of the right-deep tree's hash tables; None: unlimited."""
 
 
 def bushy(size: int, *, by_steps: bool = True) -> MakeTree:
@@ -142,7 +142,8 @@ def compute_experiment(name: str, *, quick: bool = False) -> ComputeExperiment:
 def outcome_dict(
     experiment: ComputeExperiment, seconds: dict[tuple[str, str], float], table_bytes: dict[str, int]
 ) -> dict[str, object]:
-    """The averages by line and place, as plain values; measured hash tables where memory is limited."""
+    """The averages by line and position, as plain values; with limited memory, also the measured hash
+    tables."""
     labels = list(dict.fromkeys(label for label, _ in seconds))
     lines = {
         label: {x: round(value, 4) for (other, x), value in seconds.items() if other == label}

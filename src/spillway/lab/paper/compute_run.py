@@ -27,7 +27,7 @@ REPEATS = 2
 def run_compute_experiment(
     spark: SparkSession, experiment: ComputeExperiment, units: UnitCosts, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Average seconds by line and place."""
+    """Average seconds by line and position."""
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     tables: dict[str, int] = defaultdict(int)
     with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch:

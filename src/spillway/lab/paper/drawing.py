@@ -1,8 +1,9 @@
 """Figures in the axes of the literature, as SVG files.
 
-Runs: minutes of arrivals or the clock across, results or memory up; what clean-up did during the run is drawn
-apart, its results as broken lines, and where memory is drawn, crosses where it brought state back. Compute:
-relations, query or group size across, seconds up. Maintenance: lines where places are numbers, else bars.
+Runs: minutes of arrivals or the clock on the x axis, results or memory on the y axis; clean-up during the run
+is drawn separately: its results as broken lines, or, with memory, crosses where it restored state. Compute:
+relations, query or group size on the x axis, seconds on the y axis. Maintenance: lines over numbers,
+otherwise bars.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ MARKS = ("o", "s", "^", "D", "v")
 
 
 def write_figure(name: str, draw: "Callable[[Axes], None]", directory: Path) -> Path:
-    """Draw it and write it; returns where."""
+    """Draw a figure and write it; returns its path."""
     path = directory / f"figure-{name}.svg"
     text = draw_svg(f"figure-{name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))
     try:
@@ -35,7 +36,7 @@ def write_figure(name: str, draw: "Callable[[Axes], None]", directory: Path) -> 
 def draw_figure(
     experiment: Experiment | TreeExperiment, outcomes: Sequence[Outcome], directory: Path
 ) -> Path:
-    """Write `figure-NAME.svg`; returns where."""
+    """Write `figure-NAME.svg`; returns its path."""
     by_clock = experiment.axis is Axis.RESULTS_BY_CLOCK
     draws_memory = experiment.axis in (Axis.MEMORY, Axis.MEMORY_EACH)
     has_budget = any(outcome.variant.has_budget for outcome in outcomes)
@@ -94,7 +95,7 @@ def _points(axis: Axis, outcome: Outcome) -> Points:
 
 
 def _cleanups(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points]]:
-    """What clean-up did while input came; a run without any has no line."""
+    """What clean-up did while input arrived; a run without clean-up has no line."""
     if axis is Axis.RESULTS:
         return [
             (outcome.variant.label, outcome.early_cleanup if len(outcome.early_cleanup) > 1 else ())
@@ -104,7 +105,7 @@ def _cleanups(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points
 
 
 def draw_compute_figure(experiment: ComputeExperiment, metrics: dict[str, Any], directory: Path) -> Path:
-    """Write `figure-NAME.svg`; returns where."""
+    """Write `figure-NAME.svg`; returns its path."""
 
     def draw(axes: "Axes") -> None:
         for number, (label, points) in enumerate(metrics["seconds"].items()):
@@ -124,9 +125,9 @@ _NUMBERS = ("updates", "keys of the query", "join ratio", "changed sources", "ms
 
 
 def draw_maintain_figure(experiment: MaintainExperiment, metrics: dict[str, Any], directory: Path) -> Path:
-    """Write `figure-NAME.svg`; returns where."""
+    """Write `figure-NAME.svg`; returns its path."""
     lines: dict[str, dict[str, float]] = metrics["lines"]
-    if experiment.name.startswith("table-"):  # seconds are in the table, relations in the drawing
+    if experiment.name.startswith("table-"):  # the drawing shows ratios; the seconds are in the table only
         lines = {label: points for label, points in lines.items() if "over" in label}
 
     def draw(axes: "Axes") -> None:

@@ -1,9 +1,9 @@
 """What an experiment of the dissertation is here: a workload, and variants of how it is run.
 
-The seeds' runs take most of an hour: one row per 30 ms and stream, spills above 200 MB. Here the same rows
-come as fast as they are taken, and memory is less, because a row takes less. Time is their arrival time, save
-in figures about what something costs: there it is the clock.
-`quick` keeps the proportions (ranges per run, share of the state that fits) and takes fewer, wider rows.
+The original runs take most of an hour: one row per 30 ms and stream, spills above 200 MB. Here the same rows
+arrive as fast as they are processed, with less memory, because a row takes less. Time is arrival time, except
+in figures about costs, which use the clock. `quick` keeps the proportions (ranges per run, share of the state
+that fits) and takes fewer, wider rows.
 """
 
 from collections.abc import Mapping
@@ -61,15 +61,15 @@ class Experiment:
     join_ratio: str
     variants: tuple[Variant, ...]
     rows: int = 100_000
-    """Per stream."""
+    """Rows per stream."""
     tuple_range: int = 30_000
     width_bytes: int = 400
     epochs: int = 25
     memory_bytes: int = 48 << 20
-    """Of each processor."""
+    """Memory of each processor."""
     groups: int = PARTITIONS
     alternate: str | None = None
-    """How arrivals change from one half of the partitions to the other, as the workload's option says it."""
+    """How arrivals alternate between the halves of the partitions, as an option of the workload."""
     row_seconds: float = ROW_SECONDS
 
     @property

@@ -2,7 +2,7 @@
 
 There: relations of a million rows, Oracle on three to four machines. Here: relations of 100,000 rows (a tenth
 of that with `quick`), PostgreSQL servers on this machine. Join columns have indexes only in chapter 11.
-Figure 11.13 is a drawing of the view of 11.14. What runs is in `bench/maintain_figures.py`.
+Figure 11.13 is a drawing of the view of 11.14. `maintain_run` runs them.
 """
 
 from __future__ import annotations

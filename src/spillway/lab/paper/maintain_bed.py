@@ -1,10 +1,9 @@
 """A test bed of the maintenance figures: relations on real PostgreSQL servers, a view over them, its manager.
 
-Row g of every relation has the same value in the columns of an edge, so the rows of one number join each
-other, in cycles too, and the view has as many rows as a relation. With a join ratio f every value occurs f
-times.
+Row g of every relation has the same value in the columns of an edge, so rows with the same number join, also
+in cycles, and the view has as many rows as a relation. With a join ratio f every value occurs f times.
 
-Where the maintenance figures are run: servers for the beds of one figure, and how much is run.
+A `Laboratory` has the servers for the beds of one figure, and says how much is run.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ _PRIMES = (7_919, 104_729, 1_299_709, 15_485_863, 86_028_121, 982_451_653)
 
 @dataclass(frozen=True, slots=True)
 class BedShape:
-    """Relations, the pairs that are joined, and how."""
+    """Relations, the joined pairs, and their join ratios and indexes."""
 
     relations: int
     edges: tuple[tuple[int, int], ...]
     rows: int
     ratios: tuple[float, ...] = ()
-    """Of each edge; none: 1."""
+    """The join ratio of each edge; none: 1."""
     indexes: tuple[tuple[int, int], ...] = ()
     """Relation and edge."""
     payloads: int = 1
@@ -106,11 +105,11 @@ class Bed:
                 connection.execute("DROP SCHEMA IF EXISTS spillway CASCADE")
 
     def model(self) -> CostModel:
-        """Cost functions from sample queries of now."""
+        """Cost functions from new sample queries."""
         return calibrate(self.definition, self.manager)
 
     def write(self, sizes: Sequence[int]) -> None:
-        """Updates of each relation: half inserts, half deletes of rows that are there."""
+        """Updates of each relation: half inserts, half deletes of existing rows."""
         for node, size in enumerate(sizes):
             if not size:
                 continue
@@ -148,7 +147,7 @@ class Bed:
         return [column.name for column in self.definition.inputs[node].columns]
 
     def ask(self, node: int, places: Sequence[int], keys: pa.Table) -> Answer:
-        """A query by keys of the first of some columns of a relation, which are all it gives back."""
+        """Query a relation by keys of the first of `places`; the answer has these columns only."""
         home, columns = self._homes[node], self.definition.inputs[node].columns
         relation = Relation(home.table, tuple(columns[place] for place in places))
         vector = self.manager.open().vectors[home.server]
@@ -193,7 +192,7 @@ def open_bed(shape: BedShape, scratch: Path, dsns: Sequence[str], **options: Any
 
 
 Lines = dict[str, dict[str, float]]
-"""The lines of a figure by label; each has values by place of the horizontal axis."""
+"""The lines of a figure by label; each has values by position on the horizontal axis."""
 
 
 @dataclass(slots=True)
@@ -215,7 +214,7 @@ class Laboratory:
             yield bed
 
     def some(self, values: Sequence[int]) -> Sequence[int]:
-        """All places of the horizontal axis, or a few of them."""
+        """All positions on the horizontal axis, or a few of them."""
         return values[:: max(1, len(values) // 2)][:3] if self.quick else values
 
 

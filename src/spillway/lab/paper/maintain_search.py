@@ -1,4 +1,4 @@
-"""Table 11.3: how long the search for a batch plan takes and how good it is, by the plans that it keeps."""
+"""Table 11.3: time and quality of the search for a batch plan, by the number of plans that it keeps."""
 
 from __future__ import annotations
 

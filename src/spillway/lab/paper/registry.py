@@ -1,4 +1,4 @@
-"""The figures of the literature that can be drawn again: where each is, and what it says.
+"""The figures of the literature that can be drawn again: the section of each, and its result.
 
 All are of Liu's dissertation (2005); those of chapters 6 and 7 are also in the report of 2005 and in SIGMOD
 2006. `expected` is what the source reports, to compare a run with.

@@ -6,9 +6,9 @@ ratio and the others meet no partner, and half of what a join produces leads to 
 Memory is about a fifth of what the tree would need.
 
 All strategies free the same share of a processor's state per spill, and that share is printed: one that frees
-less has more in memory at any time, whatever its order. The penalty is shown by its published formula and as
-it is by default here, where order and share were searched for together: shares of 5, 10, 20 and 30 % and
-weights from 0.1 to 2 of what is kept above, over five seeds. At 10 %, which gives most for its spills, no
+less has more in memory at any time, regardless of its order. The penalty is shown by its published formula
+and as it is by default here, where order and share were searched for together: shares of 5, 10, 20 and 30 %
+and weights from 0.1 to 2 of what is kept above, over five seeds. At 10 %, which gives most for its spills, no
 weight is ahead of `global-output` in all three settings: with ratios 1-3-3 small ones are as good as none. At
 20 % the default order is ahead in all three, but every order gives fewer results there.
 """
@@ -41,9 +41,9 @@ EXPECTED = {
     (GLOBAL, LOCAL): 1.3,
     (GLOBAL, BOTTOM_UP): 1.3,
 }
-"""How many times the run-time results of the second the first should have at least."""
+"""The least ratio of run-time results, first over second."""
 LONELY = 500
-"""Values of half of a join's partitions come once in so many tuple ranges: they meet no partner."""
+"""Values of half of a join's partitions occur once in this many tuple ranges, so they find no match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TreeExperiment:
     processors: int = 2
     row_seconds: float = ROW_SECONDS
     spill_share: float = field(default_factory=partial(default_spill_share, tree=True))
-    """What each spill frees, of the state of its processor: the same for all strategies."""
+    """The share of a processor's state that each spill frees: the same for all strategies."""
 
     @property
     def variants(self) -> tuple[Variant, ...]:
@@ -109,7 +109,7 @@ def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
     if not quick:
         return found
     memory_bytes = max(MINIMUM_BYTES, found.memory_bytes // 5)
-    wider = memory_bytes / (found.memory_bytes / 5)  # else the smallest budget would hold all state
+    wider = memory_bytes / (found.memory_bytes / 5)  # otherwise the smallest budget would hold all state
     return replace(
         found, rows=1_800, epochs=8, memory_bytes=memory_bytes, width_bytes=int(found.width_bytes * wider)
     )
@@ -179,7 +179,7 @@ def compare_strategies(
 def _reasons(
     experiment: TreeExperiment, by_seed: Sequence[Sequence[Outcome]], average: Mapping[str, float]
 ) -> list[str]:
-    """Why strategies are not as far apart as the paper has them, where they are not."""
+    """Why strategies differ less than in the paper, if they do."""
     runs = {label: [outcomes[n] for outcomes in by_seed] for n, label in enumerate(average)}
     return [
         reasons(runs[first], runs[other], experiment.groups, average[first] / average[other], wanted)
@@ -189,17 +189,17 @@ def _reasons(
 
 
 def _by_join(outcome: Outcome, groups: int) -> list[int]:
-    """How many groups of each join were spilled, as often as they were."""
+    """The number of spilled groups of each join, with repetitions."""
     counts = Counter(group // groups for group in outcome.spilled_groups)
     return [counts[join] for join in range(max(counts, default=-1) + 1)]
 
 
 def tree_lines(metrics: dict[str, Any]) -> list[str]:
-    """The comparison for people."""
+    """The comparison as text."""
     width = max(len(label) for label in metrics["runtime_results"])
     made = [
         f"figure {metrics['figure']}: join ratios {metrics['ratios']}, {metrics['seeds']} seeds, "
-        f"every spill is to free {metrics['spill_share']:.0%} of a processor's state"
+        f"every spill frees {metrics['spill_share']:.0%} of a processor's state"
     ]
     for label, results in metrics["runtime_results"].items():
         variant = metrics["variants"][label]

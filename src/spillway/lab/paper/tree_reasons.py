@@ -1,4 +1,4 @@
-"""Why a strategy for trees is not as far ahead of another as expected, from what journals say of spills."""
+"""Why a strategy for trees is not as far ahead of another as expected, from the spills in the journals."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ LITTLE = 0.1
 def reasons(
     first: Sequence[Outcome], second: Sequence[Outcome], groups: int, ratio: float, wanted: float
 ) -> str:
-    """One line on two strategies, each given by its outcomes of all seeds; `groups` are those of a join."""
+    """One line about two strategies, each given by its outcomes for all seeds; a join has `groups` groups."""
     ours, theirs = _shares(first, groups), _shares(second, groups)
     same = mean(_overlap(left, right) for left, right in zip(first, second, strict=True))
     names = f"{first[0].variant.label} over {second[0].variant.label}"
