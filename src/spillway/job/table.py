@@ -47,7 +47,7 @@ def refuse_maintain_job(document: Mapping[str, Any]) -> None:
     """Refuse a job file that only `spillway maintain` can run."""
     if "servers" in document or "maintain" in document:
         raise JobError(
-            "this is the job of a maintained view; run spillway maintain (--explain shows its plan)"
+            "this is the job of a maintained view; use spillway maintain (--explain shows its plan)"
         )
 
 
