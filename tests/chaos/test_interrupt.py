@@ -50,7 +50,7 @@ def interrupt_clean_up(driver: Any, number: signal.Signals, command: str) -> dic
     assert (missing > 0, extra) == (True, 0)
     lines = driver.log.read_text().splitlines()
     assert lines[-1].startswith(f"interrupted by {number.name}: the results are incomplete; missing: ")
-    assert lines[-1].endswith(f"To go on: spillway {command} {driver.job.file}")
+    assert lines[-1].endswith(f"To continue: spillway {command} {driver.job.file}")
     assert not any(line.startswith("results: ") for line in lines)
     return summary
 

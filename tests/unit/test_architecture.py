@@ -1,8 +1,10 @@
 """The shape of the code base, checked: who may import what, how long a file may be, what is public."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +23,24 @@ SPARK_PACKAGES = frozenset({"pyspark", "py4j"})
 # The public surface. A name is added here on purpose, together with its documentation.
 PUBLIC_NAMES = frozenset({"Job", "Query", "Session", "SourceSpec", "SpillwayError", "View", "read_job"})
 
+# Packages in which every variable is named after what it holds. Paths below `src/spillway`.
+NAMED_VARIABLES = (
+    "plan",
+    "lab",
+    "cli",
+    "job",
+    "workload",
+    "spark/jvm",
+    "spark/sources",
+    "spark/sinks",
+    "spark/session",
+)
+# Class names that still stand for two things. Empty when all of them are renamed.
+AMBIGUOUS_CLASSES = frozenset(
+    {"CostModel", "Decision", "Outlet", "Position", "Query", "Relation", "Sample", "Segment", "Step"}
+)
+OPERATOR_CLASS = re.compile(r"(Join|Tree|Aggregate|Frame|Graph|Keyed|Outer)\w*(Operator|Plan)")
+
 
 def module_id(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
@@ -32,6 +52,16 @@ def imported_packages(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
             yield node.module.split(".")[0]
+
+
+def classes_asked_for(tree: ast.Module) -> Iterator[str]:
+    """The names of the classes that an `isinstance` or a `case` asks for."""
+    for node in ast.walk(tree):
+        is_call = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        asked = node.args[1] if is_call else node.cls if isinstance(node, ast.MatchClass) else None
+        for part in [] if asked is None else ast.walk(asked):
+            if isinstance(part, ast.Name | ast.Attribute):
+                yield ast.unparse(part).rpartition(".")[2]
 
 
 def test_the_package_is_found() -> None:
@@ -48,6 +78,29 @@ def test_module(path: Path) -> None:
     assert VAGUE_NAMES.isdisjoint(path.relative_to(PACKAGE).with_suffix("").parts), "name it after its noun"
     if text.strip():
         assert ast.get_docstring(tree), "a module opens by saying what it is"
+    kinds = {name for name in classes_asked_for(tree) if OPERATOR_CLASS.fullmatch(name)}
+    assert not kinds, "operators and plans answer for themselves, or a registry does by their kind"
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    trees = (ast.parse(path.read_text()) for path in MODULES)
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    twice = {name for name, count in names.items() if count > 1 and not name.startswith("_")}
+    assert twice <= AMBIGUOUS_CLASSES
+
+
+@pytest.mark.parametrize("package", NAMED_VARIABLES)
+def test_variables_are_named_after_what_they_hold(package: str) -> None:
+    """No variable or parameter is called `one`."""
+    found = [
+        f"{module_id(path)}:{node.lineno}"
+        for path in MODULES
+        if module_id(path).startswith(f"{package}/")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Name) and node.id == "one")
+        or (isinstance(node, ast.arg) and node.arg == "one")
+    ]
+    assert found == []
 
 
 def package_of(module: str) -> str:
@@ -87,10 +140,10 @@ def test_front(path: Path) -> None:
     """It says what lives here, and exports nothing that is named like a module."""
     tree = ast.parse(path.read_text())
     assert ast.get_docstring(tree)
-    modules = {one.stem for one in path.parent.iterdir() if one.stem != "__init__"}
+    modules = {entry.stem for entry in path.parent.iterdir() if entry.stem != "__init__"}
     assert exported(dotted(path)).isdisjoint(modules)
     if path.parent != PACKAGE:
-        assert all(isinstance(one, ast.Expr | ast.ImportFrom | ast.Assign) for one in tree.body), (
+        assert all(isinstance(node, ast.Expr | ast.ImportFrom | ast.Assign) for node in tree.body), (
             "no code here"
         )
 

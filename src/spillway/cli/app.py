@@ -61,7 +61,7 @@ app.add_typer(bench, name="bench")
 
 
 def command() -> None:
-    """Run the command line; an error is one line and an exit code."""
+    """Run the command line; an error becomes one line and an exit code."""
     try:
         sys.exit(app(standalone_mode=False))
     except UsageError as error:
@@ -81,5 +81,5 @@ def _answer(message: str, kind: str) -> None:
 
 
 def main() -> None:
-    """The command line inside a process that goes on afterwards."""
+    """Run the command line inside a process that continues afterwards."""
     sys.exit(supervise(command))

@@ -1,6 +1,6 @@
 """`spillway bench NAME`: named workloads against the engines that users have today.
 
-A command imports its benchmark when it is run: others need neither Spark nor a database's client.
+Each command imports its benchmark when it runs, so the others need neither Spark nor a database client.
 """
 
 from dataclasses import asdict
@@ -14,60 +14,72 @@ from spillway.errors import JobError
 
 bench = typer.Typer(no_args_is_help=True, help="Measure against Spark's own join and DuckDB, in one run.")
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the metrics as one JSON object.")]
+StreamRows = Annotated[int, typer.Option(help="Rows per stream.", min=2)]
+StreamFiles = Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)]
+PeerLimit = Annotated[float, typer.Option(help="Stop a peer after this many seconds.", min=1)]
+
 
 @bench.command("list")
 def list_(
-    json: Annotated[bool, typer.Option("--json", help="Print them as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the benchmarks as one JSON object.")] = False,
 ) -> None:
-    """What can be measured, where the question comes from, and what is expected."""
+    """List the benchmarks: what each compares, its source, and the expected result."""
     from spillway.lab.bench import BENCHMARKS
 
     if json:
-        print_json({"benchmarks": [asdict(one) for one in BENCHMARKS.values()]})
+        print_json({"benchmarks": [asdict(benchmark) for benchmark in BENCHMARKS.values()]})
     else:
         show_table(
             ("benchmark", "compares", "seed", "section", "expected"),
-            [(one.name, one.compares, one.seed, one.section, one.expected) for one in BENCHMARKS.values()],
+            [
+                (benchmark.name, benchmark.compares, benchmark.seed, benchmark.section, benchmark.expected)
+                for benchmark in BENCHMARKS.values()
+            ],
         )
 
 
 @bench.command()
 def join(
-    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 1_000_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    rows: StreamRows = 1_000_000,
+    epochs: StreamFiles = 20,
     engines: Annotated[
-        str, typer.Option(help="Which engines, with commas; spark-tuned too.")
+        str, typer.Option(help="Engines, separated by commas; also: spark-tuned.")
     ] = "spillway,spark-default,spark-rocksdb,duckdb",
-    limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
+    limit_seconds: PeerLimit = 600.0,
     free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """A three-way join of streams: rows per second, memory, and growth of epochs."""
-    _show(_joined("join", rows, epochs, engines, limit_seconds, free_run=free_run), json)
+    options = {"rows": rows, "epochs": epochs, "limit_seconds": limit_seconds, "free_run": free_run}
+    _show(_joined("join", engines, **options), json)
 
 
 @bench.command()
 def tree(
-    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 500_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
+    rows: StreamRows = 500_000,
+    epochs: StreamFiles = 20,
     engines: Annotated[
-        str, typer.Option(help="Which engines, with commas; spark-tuned and spark-rocksdb too.")
+        str, typer.Option(help="Engines, separated by commas; also: spark-tuned, spark-rocksdb.")
     ] = "spillway,spark-default,duckdb",
-    limit_seconds: Annotated[float, typer.Option(help="Stop a peer after this long.", min=1)] = 600.0,
-    repeats: Annotated[int, typer.Option(help="Runs of each; the median counts.", min=1)] = 3,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    limit_seconds: PeerLimit = 600.0,
+    repeats: Annotated[int, typer.Option(help="Runs of each engine; the median counts.", min=1)] = 3,
+    json: AsJson = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
-    _show(_joined("tree", rows, epochs, engines, limit_seconds, repeats=repeats), json)
+    options = {"rows": rows, "epochs": epochs, "limit_seconds": limit_seconds, "repeats": repeats}
+    _show(_joined("tree", engines, **options), json)
 
 
 @bench.command()
 def spill(
-    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 300_000,
-    epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 20,
-    limit_seconds: Annotated[float, typer.Option(help="Stop the peer after this long.", min=1)] = 120.0,
-    pause: Annotated[bool, typer.Option(help="Also how long spills of 200 MB hold up epochs.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    rows: StreamRows = 300_000,
+    epochs: StreamFiles = 20,
+    limit_seconds: Annotated[
+        float, typer.Option(help="Stop the peer after this many seconds.", min=1)
+    ] = 120.0,
+    pause: Annotated[bool, typer.Option(help="Also measure how long spills of 200 MB delay epochs.")] = True,
+    json: AsJson = False,
 ) -> None:
     """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
     from spillway.lab.bench import bench_spill
@@ -79,90 +91,77 @@ def spill(
 def relocation(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 240_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=20)] = 45,
-    balance: Annotated[bool, typer.Option(help="Also five processors, one of them slow.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    balance: Annotated[bool, typer.Option(help="Also run five processors, one of them slow.")] = True,
+    json: AsJson = False,
 ) -> None:
     """What it costs to move groups between processors, and what it brings when one of them is slow."""
     from spillway.lab.bench import SETTINGS, bench_relocation
     from spillway.spark.session import Session
 
     with Session(settings=SETTINGS) as session:
-        figures = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
-    _show(figures, json)
+        metrics = bench_relocation(session, rows=rows, epochs=epochs, balance=balance, note=say)
+    _show(metrics, json)
 
 
 @bench.command()
 def maintain(
     relations: Annotated[int, typer.Option(help="Relations in the chain.", min=2)] = 6,
     rows: Annotated[int, typer.Option(help="Rows of each relation.", min=10)] = 200_000,
-    servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold them.", min=1)] = 3,
-    updates: Annotated[str, typer.Option(help="Updates per round, with commas.")] = "200,1000,3000",
+    servers: Annotated[int, typer.Option(help="PostgreSQL servers that hold the relations.", min=1)] = 3,
+    updates: Annotated[str, typer.Option(help="Updates per round, separated by commas.")] = "200,1000,3000",
     ratio: Annotated[float, typer.Option(help="How often a join value occurs.", min=0.1)] = 1.0,
     strategies: Annotated[
-        str, typer.Option(help="Which strategies, with commas.")
+        str, typer.Option(help="Strategies, separated by commas.")
     ] = "batch,adjacent,conditional,auto",
-    repeats: Annotated[int, typer.Option(help="Rounds of each.", min=1)] = 3,
-    indexed: Annotated[bool, typer.Option(help="Indexes on join columns; else queries scan.")] = False,
-    refresh: Annotated[bool, typer.Option(help="Also against REFRESH MATERIALIZED VIEW.")] = False,
-    spark: Annotated[bool, typer.Option(help="Delta tables instead, and queries by Spark jobs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    repeats: Annotated[int, typer.Option(help="Rounds of each strategy.", min=1)] = 3,
+    indexed: Annotated[
+        bool, typer.Option(help="Create indexes on join columns; without them, queries scan.")
+    ] = False,
+    refresh: Annotated[bool, typer.Option(help="Also compare with REFRESH MATERIALIZED VIEW.")] = False,
+    spark: Annotated[bool, typer.Option(help="Use Delta tables and Spark jobs instead.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Maintenance strategies over PostgreSQL servers: seconds and queries per round."""
+    options: dict[str, Any] = {
+        "relations": relations, "rows": rows, "updates": _numbers(updates, "--updates"), "ratio": ratio,
+        "strategies": _names(strategies), "repeats": repeats, "note": say,
+    }  # fmt: skip
     if spark:
         if indexed or refresh:
-            raise JobError("--spark: tables have no indexes and no REFRESH; leave these options out")
+            raise JobError(
+                "--spark: Delta tables have no indexes and no REFRESH; leave --indexed and --refresh out"
+            )
         from spillway.lab.bench import bench_tables
         from spillway.spark.session import Session
 
         with Session() as session:
-            figures = bench_tables(
-                session.spark,
-                relations=relations,
-                rows=rows,
-                updates=_numbers(updates, "--updates"),
-                ratio=ratio,
-                strategies=[one.strip() for one in strategies.split(",")],
-                repeats=repeats,
-                note=say,
-            )
-        _show(figures, json)
-        return
-    from spillway.lab.bench import bench_maintain
+            metrics = bench_tables(session.spark, **options)
+    else:
+        from spillway.lab.bench import bench_maintain
 
-    figures = bench_maintain(
-        relations=relations,
-        rows=rows,
-        servers=servers,
-        updates=_numbers(updates, "--updates"),
-        ratio=ratio,
-        strategies=[one.strip() for one in strategies.split(",")],
-        repeats=repeats,
-        indexed=indexed,
-        refresh=refresh,
-        note=say,
-    )
-    _show(figures, json)
+        metrics = bench_maintain(servers=servers, indexed=indexed, refresh=refresh, **options)
+    _show(metrics, json)
 
 
 @bench.command()
 def compute(
     relations: Annotated[
-        str | None, typer.Option(help="Relations per query, with commas; default 8 to 32.")
+        str | None, typer.Option(help="Relations per query, separated by commas; default 8 to 32.")
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="Queries each; default 8, and 3 of 24 and 32 relations.", min=1)
+        int | None, typer.Option(help="Queries of each size; default 8, and 3 of 24 and 32 relations.", min=1)
     ] = None,
-    engines: Annotated[str | None, typer.Option(help="Which engines, with commas; default all.")] = None,
-    scale: Annotated[int, typer.Option(help="10: relations of ten times the rows.", min=1)] = 1,
-    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this long.", min=1)] = 60.0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    engines: Annotated[str | None, typer.Option(help="Engines, separated by commas; default all.")] = None,
+    scale: Annotated[int, typer.Option(help="Multiplies the rows of each relation.", min=1)] = 1,
+    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this many seconds.", min=1)] = 60.0,
+    json: AsJson = False,
 ) -> None:
     """Random joins of 8 to 32 stored relations, against Spark's own plans and DuckDB."""
     from spillway.lab.bench import ENGINES, RELATIONS, bench_compute
 
     counts = RELATIONS if relations is None else _numbers(relations, "--relations")
-    chosen = ENGINES if engines is None else tuple(engine.strip() for engine in engines.split(","))
-    figures = bench_compute(
+    chosen = ENGINES if engines is None else _names(engines)
+    metrics = bench_compute(
         relations=counts,
         queries=queries,
         engines=chosen,
@@ -170,9 +169,9 @@ def compute(
         limit_seconds=limit_seconds,
         note=say,
     )
-    for claim in figures["claims"]:
+    for claim in metrics["claims"]:
         say(claim)
-    _show(figures, json)
+    _show(metrics, json)
 
 
 @bench.command()
@@ -181,52 +180,38 @@ def tpch(
         Path, typer.Argument(help="A directory with customer.parquet, orders.parquet and so on.")
     ],
     queries: Annotated[
-        str | None, typer.Option(help="Which queries, with commas; default q3 and q9_columns.")
+        str | None, typer.Option(help="Queries, separated by commas; default q3 and q9_columns.")
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Turns of each, after warming up.", min=1)] = 5,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    repeats: Annotated[int, typer.Option(help="Runs of each, after warming up.", min=1)] = 5,
+    json: AsJson = False,
 ) -> None:
     """Joins of TPC-H by `compute`, statistics included, against Spark's own plan in the same session."""
     from spillway.lab.bench import DEFAULT_QUERIES, bench_tpch
 
-    names = DEFAULT_QUERIES if queries is None else tuple(one.strip() for one in queries.split(","))
+    names = DEFAULT_QUERIES if queries is None else _names(queries)
     _show(bench_tpch(data=data, queries=names, repeats=repeats, note=say), json)
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(","))
 
 
 def _numbers(given: str, option: str) -> tuple[int, ...]:
     try:
-        return tuple(int(one) for one in given.split(","))
+        return tuple(int(number) for number in given.split(","))
     except ValueError:
-        raise JobError(f"{option} {given}: must be whole numbers with commas") from None
+        raise JobError(f"{option} {given}: must be whole numbers separated by commas") from None
 
 
-def _joined(
-    shape: str,
-    rows: int,
-    epochs: int,
-    engines: str,
-    limit_seconds: float,
-    *,
-    free_run: bool = False,
-    repeats: int = 1,
-) -> dict[str, Any]:
+def _joined(shape: str, engines: str, **options: Any) -> dict[str, Any]:
     from spillway.lab.bench import bench_join
 
-    return bench_join(
-        rows=rows,
-        epochs=epochs,
-        engines=tuple(engine.strip() for engine in engines.split(",")),
-        limit_seconds=limit_seconds,
-        free_run=free_run,
-        note=say,
-        shape=shape,
-        repeats=repeats,
-    )
+    return bench_join(shape=shape, engines=_names(engines), note=say, **options)
 
 
-def _show(figures: dict[str, Any], json: bool) -> None:
+def _show(metrics: dict[str, Any], json: bool) -> None:
     if json:
-        print_json(figures)
+        print_json(metrics)
     else:
-        for key, value in figures.items():
+        for key, value in metrics.items():
             typer.echo(f"{key}: {value}")

@@ -11,7 +11,7 @@ from spillway.job import SPARK_DEFAULTS, write_costs
 
 def calibrate(
     rows: Annotated[int, typer.Option(help="Rows of the large relation.", min=10_000)] = 400_000,
-    out: Annotated[Path | None, typer.Option(help="Another file than the user's cache.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A file to use instead of the user's cache.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the costs as one JSON object.")] = False,
 ) -> None:
     """Measure the unit costs by which join trees are chosen, and store them."""

@@ -1,4 +1,4 @@
-"""`spillway cleanup JOB.toml`: produce what a stopped job still owes, without taking new input."""
+"""`spillway cleanup JOB.toml`: produce the missing results of a stopped job, without new input."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,6 @@ def cleanup(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Drain pending input and produce all results that are missing between generations."""
+    """Drain pending input and produce all missing results."""
     parsed = read_job(job)
     show(run_job(parsed, cleanup_only=True), parsed, f"spillway cleanup {job}", json=json)

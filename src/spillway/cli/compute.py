@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def compute(
     job: Annotated[Path, typer.Argument(help="The job file.")],
-    svg: Annotated[Path | None, typer.Option(help="Also draw the tree, with what was measured.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Also draw the tree with its measurements.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Compute the view of a job file over stored relations."""
@@ -38,7 +38,7 @@ def compute(
 
 
 def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
-    """Show the tree without running it; statistics are collected, nothing else is read."""
+    """Show the tree without running it; only statistics are collected."""
     from spillway.spark.session import Session
 
     parsed = read_compute_job(job)

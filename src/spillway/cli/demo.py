@@ -1,6 +1,6 @@
-"""`spillway demo`: stock prices, volumes and reviews joined in near real time, about a minute.
+"""`spillway demo`: join stock prices, volumes and reviews in near real time; takes about a minute.
 
-Writes the streams, runs the job file that it leaves behind, and asks an analyst's question of the results.
+Writes the streams and a job file, runs the job, and queries the results as an analyst would.
 """
 
 import shutil

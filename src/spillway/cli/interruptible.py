@@ -1,10 +1,10 @@
-"""Signals that end a command: how a command is asked to stop, how it is ended, and the exit code.
+"""Signals: how a command is asked to stop, how it is ended, and its exit code.
 
-A command works in a thread of its own; the main thread only waits for its end or for a signal. So a signal
-never breaks into a call to the JVM, and PySpark, which replaces the handler of SIGINT if it is started in the
-main thread, leaves ours alone. A command that can stop in an orderly way says so by `interruptible`. Any
-other, and one that is told twice, is ended: the processes that it started are killed, from which no result on
-disk suffers, and its thread gets a moment to remove what it left.
+A command runs in its own thread; the main thread only waits for its end or for a signal. So a signal never
+breaks into a call to the JVM, and PySpark, which replaces the handler of SIGINT if it is started in the main
+thread, leaves ours alone. A command that can stop in an orderly way declares it with `interruptible`. Any
+other command, and one that gets a second signal, is ended: the processes that it started are killed, which
+harms no result on disk, and its thread gets a moment to clean up.
 
 Exit codes are those that shells use: 130 for SIGINT, 143 for SIGTERM.
 Known limit: a thread that does not end within `GRACE_SECONDS` is abandoned with its temporary files.
@@ -26,15 +26,15 @@ from spillway.cli.output import clear_line, print_json, say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SIGNAL_EXIT = 128
-"""Added to the number of a signal, the exit code of a command that it ended."""
+"""The exit code of a command that a signal ended is this plus the number of the signal."""
 GRACE_SECONDS = 5.0
 ENDED = 0
-"""What is read instead of the number of a signal when the command has ended."""
-AT_ONCE = "nothing that was not committed yet is in the result; run the command again to go on"
+"""Read instead of the number of a signal when the command has ended."""
+AT_ONCE = "results that were not committed are missing; run the command again to continue"
 
 
 class InterruptError(BaseException):
-    """A signal ended the command. No `Exception`, so that nobody on the way takes it for a failure."""
+    """A signal ended the command. Not an `Exception`, so that no handler takes it for a failure."""
 
     def __init__(self, number: int, message: str = AT_ONCE) -> None:
         self.name = signal.Signals(number).name
@@ -66,7 +66,7 @@ class _Orderly:
 
 
 class _Command:
-    """One command in its thread, which writes a byte to `ended` when it has done its `work`."""
+    """One command in its thread, which writes a byte to `ended` when its `work` is done."""
 
     def __init__(self, work: Callable[[], object], ended: int) -> None:
         self._ended = ended
@@ -103,7 +103,7 @@ class _Command:
         return True
 
     def end(self) -> None:
-        """Unwind the thread. Its calls to processes that are killed fail, so it waits for nothing."""
+        """Unwind the thread. Its calls to killed processes fail, so it does not wait."""
         deadline = time.monotonic() + GRACE_SECONDS
         ended = ctypes.py_object(_EndedError)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread.ident or 0), ended)
@@ -122,9 +122,8 @@ def exit_code_of(name: str) -> int:
 
 
 def supervise(work: Callable[[], object], *, last: bool = False) -> int:
-    """Do a command's `work` in a thread and return its exit code; from now on signals end it as said above.
-
-    If it is the `last` thing of this process, later signals are ignored, else handled as before.
+    """Run a command's `work` in a thread and return its exit code; signals end it as described above. If the
+    process ends afterwards (`last`), later signals are ignored; otherwise the old handlers return.
     """
     # A signal may reach any thread; its number is written to a pipe, from which the main thread reads.
     reading, writing = os.pipe()
@@ -139,8 +138,8 @@ def supervise(work: Callable[[], object], *, last: bool = False) -> int:
                 return _end_at_once(command, InterruptError(number))
         command.thread.join()  # its last references are gone before Python ends
     finally:
-        for one, handler in before.items():
-            signal.signal(one, signal.SIG_IGN if last else handler)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if last else handler)
         signal.set_wakeup_fd(woken_before)
         os.close(reading)
         os.close(writing)
@@ -156,10 +155,10 @@ def supervise(work: Callable[[], object], *, last: bool = False) -> int:
 
 @contextmanager
 def interruptible(ask: Callable[[], None], message: str) -> Iterator[Asked]:
-    """While it lasts, the first signal says `message` and calls `ask`; a second one ends the command."""
+    """Inside the block the first signal prints `message` and calls `ask`; the second ends the command."""
     asked = Asked()
     command = _CURRENT.get(None)
-    if command is None:  # not a command, but its function called by other code, which has the signals
+    if command is None:  # called as a function by other code, which handles the signals itself
         yield asked
         return
     command.stops_by(_Orderly(ask, message, asked))
@@ -170,11 +169,11 @@ def interruptible(ask: Callable[[], None], message: str) -> Iterator[Asked]:
 
 
 def _wake(_number: int, _frame: FrameType | None) -> None:
-    """Python only writes the number of a signal that has a handler."""
+    """Does nothing: Python only writes the number of a signal that has a handler."""
 
 
 def _end_at_once(command: _Command, interrupt: InterruptError) -> int:
-    """End the command; what it and its libraries still say of broken connections is not shown."""
+    """End the command, without the messages of its libraries about broken connections."""
     clear_line()
     code = _tell(interrupt)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -30,21 +30,24 @@ from spillway.maintain import (
 )
 from spillway.manager.journal import Journal
 
-VERIFY_HELP = "Recompute the view as of its last round and compare; tells how many later changes wait."
+VERIFY_HELP = "Recompute the view as of its last round and compare; also count the changes since then."
 
 
 def maintain(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     verify: Annotated[bool, typer.Option("--verify", help=VERIFY_HELP)] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the plan for some updates per source, and run nothing.")
-    ] = False,
-    updates: Annotated[int, typer.Option(help="With --explain: updates of each source.", min=0)] = 100,
-    forget: Annotated[
         bool,
         typer.Option(
-            "--forget", help="Let the sources record no more changes for this view, and run nothing."
+            "--explain", help="Show the plan for a number of updates per source without running it."
         ),
+    ] = False,
+    updates: Annotated[
+        int, typer.Option(help="With --explain: the number of updates of each source.", min=0)
+    ] = 100,
+    forget: Annotated[
+        bool,
+        typer.Option("--forget", help="Stop recording changes for this view in the sources; run nothing."),
     ] = False,
     reload: Annotated[
         bool,
@@ -52,7 +55,7 @@ def maintain(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Maintain a stored view while its databases change: one round, or round after round."""
+    """Maintain a stored view over databases that keep changing: one round, or continuously."""
     if sum([verify, explain, forget, reload]) > 1:
         raise JobError("--verify, --explain, --forget and --reload exclude each other; give one of them")
     parsed = read_maintain_job(job)
@@ -98,9 +101,9 @@ def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
     if json:
         print_json({"forgotten": True, "store": str(job.store), "other_stores": others})
         return
-    say(f"the sources keep no changes for {job.store}; the next run loads the view again")
+    say(f"the sources no longer record changes for {job.store}; the next run loads the view again")
     for other in others:
-        say(f"changes are still kept for the view in {other}")
+        say(f"changes are still recorded for the view in {other}")
 
 
 def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool) -> None:

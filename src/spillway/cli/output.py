@@ -1,6 +1,6 @@
 """What commands print: progress to standard error, the result to standard output, JSON as its last line.
 
-With `--json`, standard output carries nothing but one JSON object, errors included.
+With `--json`, standard output is one JSON object and nothing else, also for errors.
 """
 
 import json
@@ -22,13 +22,13 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """A line for people, beside the result."""
+    """A line for the reader, on standard error."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people; long cells are folded, nothing is cut off."""
+    """A table for the reader; long cells are wrapped, not cut off."""
     from rich.console import Console
     from rich.table import Table
 
@@ -48,7 +48,7 @@ def clear_line() -> None:
 
 
 class ProgressLine:
-    """Shows how a run goes: one line that changes on a terminal, one every few seconds elsewhere."""
+    """Shows the progress of a run: one changing line on a terminal, a line every few seconds elsewhere."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -85,7 +85,7 @@ class ProgressLine:
 
     def _line(self, entry: Mapping[str, Any]) -> str:
         seconds = max(time.monotonic() - self._started, 1e-9)
-        memory = ", ".join(f"{one['resident_bytes'] / 1e6:.0f}" for one in entry["processors"])
+        memory = ", ".join(f"{processor['resident_bytes'] / 1e6:.0f}" for processor in entry["processors"])
         pending = f" | {entry['pending_rows']:,} rows pending" if entry["pending_rows"] else ""
         return (
             f"epoch {entry['sequence']} | {self._input_rows:,} rows in "

@@ -1,4 +1,4 @@
-"""The program: signals are handled before the commands are imported, which takes most of a second."""
+"""The program: signal handlers are set before the commands are imported: that takes most of a second."""
 
 import sys
 

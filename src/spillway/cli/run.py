@@ -1,4 +1,4 @@
-"""`spillway run JOB.toml`: run a view until its input is exhausted, or for ever."""
+"""`spillway run JOB.toml`: run a view until its input is exhausted, or forever."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ def run(
 
 
 def show(summary: dict[str, Any], job: Job, again: str, *, json: bool) -> None:
-    """Tell how a run ended; one that was interrupted before it was done ends the command with its code."""
+    """Report how a run ended; an early interrupt ends the command with the exit code of the signal."""
     if json:
         print_json(summary)
     else:
@@ -37,12 +37,12 @@ def show(summary: dict[str, Any], job: Job, again: str, *, json: bool) -> None:
 
 
 def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
-    """Leave the command if results are missing because of a signal; say what, and how to go on."""
+    """Leave the command if a signal left results missing; say which, and how to continue."""
     if summary["interrupted"] is None:
         return
     say(
         f"interrupted by {summary['interrupted']}: the results are incomplete; missing: "
-        f"{'; '.join(summary['missing'])}. To go on: {again}"
+        f"{'; '.join(summary['missing'])}. To continue: {again}"
     )
     raise typer.Exit(exit_code_of(summary["interrupted"]))
 
@@ -66,7 +66,7 @@ def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
 
 
 def describe(summary: dict[str, Any]) -> str:
-    """What this run did, and the totals of the job where earlier runs did some of it."""
+    """What this run did, and the totals of the job if earlier runs did some of it."""
     rows, results, epochs = summary["run_input_rows"], summary["run_results"], summary["run_epochs"]
     total = (
         f"{summary['input_rows']:,} rows in, {summary['results_runtime'] + summary['results_cleanup']:,} "

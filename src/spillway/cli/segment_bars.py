@@ -1,4 +1,4 @@
-"""How a computation goes: a bar per segment on a terminal, a line per segment elsewhere."""
+"""The progress of a computation: a bar per segment on a terminal, a line per segment elsewhere."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING

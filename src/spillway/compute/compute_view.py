@@ -18,8 +18,8 @@ from spillway.model import Catalog, View
 from spillway.plan.rules import equality_classes, read_select_list
 from spillway.plan.sql import (
     Equality,
+    KeyTerm,
     Scope,
-    Term,
     conjunction,
     dependencies,
     label,
@@ -143,14 +143,14 @@ def read_view(view: View, catalog: Catalog) -> ComputeView:
     return ComputeView(relations, tuple(keys), residual, outputs, " ".join(view.text.split()), equalities)
 
 
-def _key(members: list[Equality], columns: _Columns) -> tuple[ViewKey, list[Term]]:
+def _key(members: list[Equality], columns: _Columns) -> tuple[ViewKey, list[KeyTerm]]:
     """A class as a key, and the filters that follow from it: columns of one relation that must be equal."""
-    first: dict[int, Term] = {}
-    own: list[Term] = []
+    first: dict[int, KeyTerm] = {}
+    own: list[KeyTerm] = []
     for term in (side for equality in members for side in (equality.left, equality.right)):
         known = first.setdefault(term.input, term)
         if label(known.node) != label(term.node):
-            own.append(Term(term.input, exp.EQ(this=known.node.copy(), expression=term.node.copy())))
+            own.append(KeyTerm(term.input, exp.EQ(this=known.node.copy(), expression=term.node.copy())))
     named = tuple((index, columns.add(index, first[index].node)) for index in sorted(first))
     text = " = ".join(label(first[index].node) for index in sorted(first))
     return ViewKey(named, text), own
@@ -167,13 +167,13 @@ def _same_type_classes(equalities: tuple[Equality, ...], scope: Scope) -> list[l
     return equality_classes(tuple(alike)) + list(unlike.values())
 
 
-def _type(term: Term, scope: Scope) -> str | None:
+def _type(term: KeyTerm, scope: Scope) -> str | None:
     if not isinstance(term.node, exp.Column):
         return None
     column = scope.inputs[term.input].find(term.node.name)
     return None if column is None else column.type
 
 
-def _filter(index: int, filters: list[Term]) -> str | None:
+def _filter(index: int, filters: list[KeyTerm]) -> str | None:
     own = {label(term.node): term.node for term in filters if term.input == index}
     return source_sql(conjunction(list(own.values()))) if own else None

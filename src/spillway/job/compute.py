@@ -1,7 +1,7 @@
 """The job file of `spillway compute`: a view, its stored sources, `[compute]`, and where the result goes.
 
-Sources, sink, view and Spark settings are written as in any job file; a file may have `[run]` and `[compute]`
-both. Everything is checked before anything starts.
+Sources, sink, view and Spark settings are written as in any job file; a file may have both `[run]` and
+`[compute]`. Everything is checked before anything starts.
 """
 
 import tomllib
@@ -20,8 +20,8 @@ from spillway.model import View, parse_bytes
 SPARK_DEFAULTS = {
     "spark.scheduler.mode": "FAIR",  # segments run side by side
     "spark.driver.memory": "4g",  # hash tables live in the JVM here
-    "spark.buffer.pageSize": "1m",  # the least that a hash table takes; otherwise 32 MB
-    "spark.sql.adaptive.enabled": "true",  # for Spark's own plan; our trees are run without
+    "spark.buffer.pageSize": "1m",  # the smallest hash table; the default is 32 MB
+    "spark.sql.adaptive.enabled": "true",  # for Spark's own plan; our trees run without it
 }
 """Settings with which a session for computing starts, unless the job file says otherwise."""
 SINKS = ("parquet", "delta", "count")
@@ -39,7 +39,7 @@ class ComputeJob:
 
 
 def is_compute_job(path: str | Path) -> bool:
-    """Whether a job file is for `spillway compute` only; a file that cannot be read is for neither."""
+    """Whether a job file is for `spillway compute` only; False if the file cannot be read."""
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -11,12 +11,12 @@ FILE_NAME = "unit_costs.json"
 
 
 def cache_directory() -> Path:
-    """Where Spillway keeps what it can do without."""
+    """The cache directory: everything in it can be made again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "spillway"
 
 
 def read_costs(path: Path | None = None) -> UnitCosts:
-    """The stored costs; Spillway's own where nothing was calibrated."""
+    """The stored costs, or the defaults if `calibrate` has not run."""
     file = path or cache_directory() / FILE_NAME
     try:
         return UnitCosts.from_json(json.loads(file.read_text(encoding="utf-8")), str(file))

@@ -59,7 +59,7 @@ def read_job(path: str | Path) -> Job:
 
 
 def parse_job(document: Mapping[str, Any], base: Path) -> Job:
-    """The job in a parsed TOML document; `base` is what relative paths are relative to."""
+    """The job in a parsed TOML document; `base` is the directory of relative paths."""
     refuse_maintain_job(document)
     known(document, TABLES, "the job file")
     return Job(
@@ -72,7 +72,7 @@ def parse_job(document: Mapping[str, Any], base: Path) -> Job:
 
 
 def read_view(table: Mapping[str, Any], base: Path, *, tree: bool = False) -> View:
-    """The view; with `tree` the joins to use, and how, may be given."""
+    """The view; with `tree`, the table may also give the join tree and the kind of join."""
     known(table, (*_VIEW_KEYS, "tree", "join") if tree else _VIEW_KEYS, "[view]")
     if ("sql" in table) == ("file" in table):
         raise JobError('[view] needs either sql = "SELECT ..." or file = "view.sql"')
@@ -80,7 +80,7 @@ def read_view(table: Mapping[str, Any], base: Path, *, tree: bool = False) -> Vi
     if "join" in table:
         kind = text(table, "join", "[view]")
         if kind not in JOIN_KINDS:
-            raise JobError(f"[view] join: there is no {kind!r}; use one of {', '.join(JOIN_KINDS)}")
+            raise JobError(f"[view] join = {kind!r}: must be one of {', '.join(JOIN_KINDS)}")
         view = view.with_join(kind)
     shape = table.get("tree")
     if shape is None:
@@ -132,7 +132,7 @@ def _memory(given: object) -> dict[str, Any]:
     if given is None:
         return {}
     if isinstance(given, list):
-        return {"memory_each": tuple(parse_bytes(one, "[run] memory") for one in given)}
+        return {"memory_each": tuple(parse_bytes(size, "[run] memory") for size in given)}
     return {"memory_bytes": parse_bytes(str(given), "[run] memory")}
 
 
@@ -145,7 +145,7 @@ def _emulation(table: Mapping[str, Any]) -> dict[str, Any]:
     if "speeds" in body:
         if not isinstance(body["speeds"], list):
             raise JobError(f"[run.emulate] speeds = {body['speeds']!r}: must be a list of numbers")
-        values["speeds"] = tuple(_number(one, "[run.emulate] speeds") for one in body["speeds"])
+        values["speeds"] = tuple(_number(speed, "[run.emulate] speeds") for speed in body["speeds"])
     return values
 
 
@@ -162,4 +162,4 @@ def read_spark(document: Mapping[str, Any]) -> dict[str, str]:
 def _kind(kind: type | tuple[type, ...]) -> str:
     if kind is bool:
         return "true or false"
-    return "a text" if kind is str else "a whole number" if kind is int else "a number"
+    return "a string" if kind is str else "a whole number" if kind is int else "a number"

@@ -21,11 +21,11 @@ def read_maintain_job(path: str | Path) -> MaintainJob:
 
 
 def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
-    """The job in a parsed TOML document; `base` is what relative paths are relative to."""
+    """The job in a parsed TOML document; `base` is the directory of relative paths."""
     if not {"servers", "maintain"} & set(document):
         raise JobError(
-            "there is no [servers] and no [maintain] table: this is no job of spillway maintain; "
-            "try spillway run, or spillway compute"
+            "there is no [servers] and no [maintain] table, so spillway maintain cannot run this job; "
+            "use spillway run or spillway compute"
         )
     known(document, ("view", "servers", "sources", "maintain", "spark"), "the job file")
     servers = {name: _server(name, body, base) for name, body in subtable(document, "servers").items()}
@@ -36,11 +36,13 @@ def parse_maintain_job(document: Mapping[str, Any], base: Path) -> MaintainJob:
         raise JobError('[maintain] has no store; for example store = "view.duckdb"')
     interval = table.get("interval_seconds", 1.0)
     if isinstance(interval, bool) or not isinstance(interval, int | float) or interval < 0:
-        raise JobError(f"[maintain] interval_seconds = {interval!r}: must be a number, not negative")
+        raise JobError(f"[maintain] interval_seconds = {interval!r}: must be a number of at least 0")
     store = Path(resolve(text(table, "store", "[maintain]"), base))
     for name, spec in servers.items():
         if spec.kind in ("duckdb", "sqlite") and Path(spec.place).resolve() == store.resolve():
-            raise JobError(f"[maintain] store = {str(store)!r} is the file of [servers.{name}]; give another")
+            raise JobError(
+                f"[maintain] store = {str(store)!r} is the file of [servers.{name}]; choose another file"
+            )
     return MaintainJob(
         view=read_view(subtable(document, "view"), base),
         servers=servers,

@@ -33,30 +33,30 @@ class RunConfig:
     epoch_results: int = 4_000_000
     """Result rows of one processor in one epoch; one hot key cannot produce more at a time."""
     spill: str | None = None
-    """Which groups leave memory first; "none": stop with an error instead.
+    """Which groups leave memory first; "none": fail with an error instead.
 
     None: `least-productive` for a single join, `global-output-penalty` for a tree.
     """
     spill_share: float | None = None
     """How much of a processor's state one spill frees; None: 0.3 for a single join, 0.1 for a tree."""
     inactive_epochs: int = INACTIVE_EPOCHS
-    """Epochs without rows after which `least-recent` takes a group for inactive."""
+    """Epochs without rows after which `least-recent` considers a group inactive."""
     history_weight: float = 0.7
-    """What the results of an epoch count for in the next, for `recent-history`."""
+    """How much an epoch's results still weigh in the next epoch, for `recent-history`."""
     state_share: float = 0.75
-    """How much of `memory` is for state; the rest is for what an epoch needs besides."""
+    """The share of `memory` for state; the rest is working memory of an epoch."""
     room_share: float = 0.5
-    """Groups that miss results come back to memory while it runs until state is this share of its part."""
+    """Groups with missing results return to memory until state fills this share of its part."""
     restart_epochs: int = 5
     """Epochs after a start in which nothing moves between processors."""
     rotation: bool = False
-    """Groups that leave memory take turns in it with their waiting input; for input that never ends."""
+    """Suspended groups take turns in memory with their waiting input; for input that never ends."""
     rotation_gap: float | None = None
-    """Seconds between two turns; None: as long as the last exchange took."""
+    """Seconds between two turns; None: the duration of the last exchange."""
     rotation_turns: str = SHARE
-    """share: all processors together, up to `spill_share` of state; group: one group of one, as in Flux."""
+    """share: all processors at once, up to `spill_share` of state; group: a single group, as in Flux."""
     rotation_backlog_bytes: int | None = None
-    """Input that may wait for suspended groups of a processor; beyond it new input is held back.
+    """How much input may wait for the suspended groups of a processor before new input is held back.
 
     None: half of the memory for state.
     """
@@ -65,20 +65,20 @@ class RunConfig:
     policy: Mapping[str, object] = field(default_factory=dict)
     """Its parameters, where they are not the defaults: the table `[run.policy]`."""
     distribution: Distribution = EVEN
-    """Where the groups are at first: "even", "hash", or the share of each processor."""
+    """The first placement of the groups: "even", "hash", or the share of each processor."""
     load_signal: str = WALL
-    """What policies of load go by: "wall", the time that is not idle, or "processor", for more processors
-    than cores."""
+    """What load policies measure: "wall", time that is not idle, or "processor", processor time, for more
+    processors than cores."""
     buffer_bytes: int = 0
-    """Input that a processor may park while it is slower than the others; 0: it never does."""
+    """How much input a slow processor may park; 0: none."""
     row_seconds: float = 0.0
-    """For experiments: how long a processor is busy with a row at least (`[run.emulate]`)."""
+    """For experiments: the least time that a processor spends on a row (`[run.emulate]`)."""
     speeds: tuple[float, ...] = ()
     """For experiments: the speed of each processor (`[run.emulate]`)."""
     lineage_one_in: int = 1
-    """In a tree: of how many rows one is traced to the groups that it came through; 1: all are."""
+    """In a tree: one row in this many is traced to the groups that it passed through; 1: every row."""
     tier: str | None = None
-    """Directory of the memory tier; None: a tmpfs if there is one with room, else the system's temporary."""
+    """Directory of the memory tier; None: a tmpfs with enough room, else the system's temporary directory."""
 
     def __post_init__(self) -> None:
         for name in ("processors", "groups", "epoch_rows", "epoch_results", "lineage_one_in"):
@@ -122,7 +122,7 @@ class RunConfig:
                 "give one for all, or one for each"
             )
         if self.row_seconds < 0 or not all(speed > 0 for speed in self.speeds):
-            raise JobError("[run.emulate] row_seconds must not be negative, and every speed be above 0")
+            raise JobError("[run.emulate] row_seconds must not be negative, and every speed must be above 0")
         if self.speeds and len(self.speeds) != self.processors:
             raise JobError(
                 f"[run.emulate] speeds has {len(self.speeds)} numbers for {self.processors} processors: "

@@ -23,7 +23,7 @@ def read_document(file: Path) -> Mapping[str, Any]:
 
 
 def read_job_file(path: str | Path, parse: Callable[[Mapping[str, Any], Path], JobT]) -> JobT:
-    """The job in a file; `parse` gets its document, and the directory that relative paths are relative to."""
+    """The job in a file; `parse` gets its document and the base directory of relative paths."""
     file = Path(path)
     document = read_document(file)
     try:
@@ -44,7 +44,7 @@ def subtable(document: Mapping[str, Any], name: str, *, required: bool = True) -
 
 
 def refuse_maintain_job(document: Mapping[str, Any]) -> None:
-    """A job that other commands cannot run."""
+    """Refuse a job file that only `spillway maintain` can run."""
     if "servers" in document or "maintain" in document:
         raise JobError(
             "this is the job of a maintained view; use spillway maintain (--explain shows its plan)"
@@ -55,7 +55,7 @@ def known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in keys:
             close = difflib.get_close_matches(key, keys, 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(keys)}"
+            hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
             raise JobError(f"unknown key {key} in {where}; {hint}")
 
 
@@ -66,7 +66,7 @@ def require_known(given: Mapping[str, Any], config: type[Any], where: str) -> No
 
 def text(table: Mapping[str, Any], key: str, where: str) -> str:
     if not isinstance(table[key], str) or not table[key].strip():
-        raise JobError(f"{where} {key} = {table[key]!r}: must be a text that is not empty")
+        raise JobError(f"{where} {key} = {table[key]!r}: must be a non-empty string")
     return str(table[key])
 
 

@@ -1,4 +1,4 @@
 """Experiments: `engines` run a workload, `bench` compares them, `paper` draws the literature's figures again.
 
-Nothing of the product imports this package.
+No other package imports this one, except `cli`.
 """

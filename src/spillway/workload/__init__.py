@@ -1,7 +1,7 @@
 """Generated input: the streams that tests, benchmarks, the simulator and the demo share.
 
-Everything here is a pure function of its parameters and of row numbers, so that any slice of a stream can be
-made anywhere, twice, and come out the same. Needs numpy and Arrow; knows nothing of Spark or of state.
+Everything here is a pure function of its parameters and of row numbers, so any slice of a stream can be
+generated anywhere, repeatedly, with the same result. Needs numpy and Arrow; knows nothing of Spark or state.
 """
 
 from spillway.workload.files import write_stream, write_streams
@@ -10,7 +10,7 @@ from spillway.workload.options import StreamOptions, parse_options
 from spillway.workload.row_slices import count_results, keys, rows
 from spillway.workload.stocks import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
 from spillway.workload.tpch import QUERIES, tables_of
-from spillway.workload.tree_join import SCHEMA_SQL, STREAMS, TREE, VIEW, TreeJoin
+from spillway.workload.tree_workload import SCHEMA_SQL, STREAMS, TREE, VIEW, TreeWorkload
 from spillway.workload.uniform import UniformJoin
 from spillway.workload.workload import Workload
 
@@ -27,7 +27,7 @@ __all__ = [
     "VIEW",
     "MultiJoin",
     "StreamOptions",
-    "TreeJoin",
+    "TreeWorkload",
     "UniformJoin",
     "Workload",
     "count_results",

@@ -1,9 +1,8 @@
 """Streams as Parquet directories that Spark's file source reads in order.
 
-One directory per stream; files of equal row count whose modification times rise by a second each, because
-the file source orders by modification time and `maxFilesPerTrigger=1` then makes file i epoch i. A
-directory appears under its name only when it is complete; one that is already there is refused, never
-added to.
+One directory per stream; files of equal row count whose modification times rise by a second each, because the
+file source orders by modification time and `maxFilesPerTrigger=1` then makes file i epoch i. A directory gets
+its name only when it is complete; an existing directory is refused, never extended.
 """
 
 import os
@@ -30,13 +29,13 @@ def write_streams(directory: Path, spec: Workload | UniformJoin, *, rows: int, f
 
 
 def write_stream(directory: Path, make: Slice, *, rows: int, files: int) -> None:
-    """Write rows [0, rows) of one stream, made slice by slice."""
+    """Write rows [0, rows) of one stream, slice by slice."""
     if files < 1 or rows < 0 or rows % files:
         raise SourceError(
             f"{directory}: {rows} rows in {files} files: choose a number of files that divides the rows"
         )
     if directory.exists():
-        raise SourceError(f"{directory}: already there, remove it or choose another directory")
+        raise SourceError(f"{directory}: exists already; remove it or choose another directory")
     unfinished = directory.with_name(f".{directory.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)

@@ -3,11 +3,11 @@
 A relation has 1,000 to 100,000 rows of about 40 bytes: a key column for each edge, an `id` and a payload. An
 edge's keys are uniform over a domain that is drawn around the larger side's number of rows, so that joins
 grow and shrink; domains are then scaled until the expected result is what was drawn from `result_rows`. The
-relations are numbered as a user might write them: each joins one before it, otherwise in no particular
-order. As there, all data of a query is at most 600 MB, also in the order in which it is written: graphs with
-larger intermediate results are drawn again. So are those with a join of which hardly a row is expected, which
-would make the result empty; each time domains are drawn nearer to the number of rows. Known limit: of the
-queries of 16 relations some, of 24 and 32 most have an empty result all the same.
+relations are numbered as a user might write them: each joins one before it, otherwise in no particular order.
+As there, the data of a query is at most 600 MB, intermediate results in the written order included: graphs
+with larger ones are drawn again. So are graphs with a join of which hardly a row is expected, because the
+result would be empty; each time the domains move nearer to the number of rows. Known limit: some queries of
+16 relations, and most of 24 and 32, still have an empty result.
 """
 
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ from spillway.errors import SourceError
 ROWS = (1_000, 100_000)
 RESULT_ROWS = (10_000, 300_000)
 LARGEST_BYTES = 600e6
-"""Of an intermediate result in the order in which the query is written."""
+"""Limit of an intermediate result in the order in which the query is written."""
 LEAST_ROWS = 20.0
-"""Of the smallest intermediate result that is met by always joining what leaves the fewest rows."""
+"""Least rows of any intermediate result when each join is the one that leaves the fewest rows."""
 WIDTH_BYTES = 40
 SAME_KEY_SHARE = 0.25
-"""How often a relation joins on a column of its neighbour that another relation joins on already."""
+"""The share of relations that join on a column of their neighbour that is already in use."""
 SPREAD = 16.0
-"""A domain is at most so many times smaller or larger than the larger side has rows."""
+"""A domain is at most this factor smaller or larger than the row count of the larger side."""
 _MOST_ATTEMPTS = 100
 
 
@@ -56,7 +56,10 @@ class MultiJoin:
     @property
     def sql(self) -> str:
         """The view: all joins, and all columns but the keys of later relations."""
-        items = [f"{one.name}.id AS {one.name}_id, {one.name}.p AS {one.name}_p" for one in self.relations]
+        items = [
+            f"{relation.name}.id AS {relation.name}_id, {relation.name}.p AS {relation.name}_p"
+            for relation in self.relations
+        ]
         text = f"SELECT {', '.join(items)} FROM {self.relations[0].name}"
         for left, right, key in self.edges:
             names = self.relations[left].name, self.relations[right].name
@@ -65,26 +68,31 @@ class MultiJoin:
 
     def table(self, index: int) -> pa.Table:
         """The rows of one relation."""
-        one = self.relations[index]
+        relation = self.relations[index]
         random = np.random.default_rng((self.seed, index))
         columns: dict[str, pa.Array] = {}
-        for key in one.keys:
-            values = _keys(random, one.rows, self.domains[key], self.skew)
-            empty = random.random(one.rows) < self.null_share if self.null_share else None
+        for key in relation.keys:
+            values = _keys(random, relation.rows, self.domains[key], self.skew)
+            empty = random.random(relation.rows) < self.null_share if self.null_share else None
             columns[f"k{key}"] = pa.array(values, mask=empty)
-        columns["id"] = pa.array(np.arange(one.rows, dtype=np.int64))
+        columns["id"] = pa.array(np.arange(relation.rows, dtype=np.int64))
         width = max(4, WIDTH_BYTES - 8 * len(columns))
-        letters = random.integers(97, 123, size=one.rows * width, dtype=np.uint8).tobytes()
-        offsets = np.arange(0, one.rows * width + 1, width, dtype=np.int32)
-        columns["p"] = pa.StringArray.from_buffers(one.rows, pa.py_buffer(offsets), pa.py_buffer(letters))
+        letters = random.integers(97, 123, size=relation.rows * width, dtype=np.uint8).tobytes()
+        offsets = np.arange(0, relation.rows * width + 1, width, dtype=np.int32)
+        columns["p"] = pa.StringArray.from_buffers(
+            relation.rows, pa.py_buffer(offsets), pa.py_buffer(letters)
+        )
         return pa.table(columns)
 
-    def write(self, directory: Path) -> None:
-        """One Parquet file per relation: directory/NAME/part.parquet."""
-        for index, one in enumerate(self.relations):
-            target = directory / one.name
+    def write(self, directory: Path, files: int = 1) -> None:
+        """Each relation in `files` Parquet files: directory/NAME/part-0.parquet and so on."""
+        for index, relation in enumerate(self.relations):
+            target = directory / relation.name
             target.mkdir(parents=True)
-            pq.write_table(self.table(index), target / "part.parquet", compression="snappy")
+            table = self.table(index)
+            size = -(-table.num_rows // files)
+            for number in range(files):
+                pq.write_table(table.slice(number * size, size), target / f"part-{number}.parquet")
 
 
 def generate_query(
@@ -135,7 +143,7 @@ def _draw(
     made = tuple(
         GeneratedRelation(f"r{index}", int(size), tuple(keys[index])) for index, size in enumerate(sizes)
     )
-    return MultiJoin(made, tuple(max(1, round(one * factor)) for one in domains), tuple(edges), 0)
+    return MultiJoin(made, tuple(max(1, round(domain * factor)) for domain in domains), tuple(edges), 0)
 
 
 def _largest_bytes(query: MultiJoin) -> float:
@@ -150,7 +158,7 @@ def _largest_bytes(query: MultiJoin) -> float:
 def _smallest_rows(query: MultiJoin) -> float:
     """The smallest expected intermediate result, greedily: two parts of an acyclic graph have one edge."""
     part = list(range(len(query.relations)))
-    rows = {index: float(one.rows) for index, one in enumerate(query.relations)}
+    rows = {index: float(relation.rows) for index, relation in enumerate(query.relations)}
     smallest, waiting = min(rows.values()), list(query.edges)
     while waiting:
         joined = [rows[part[left]] * rows[part[right]] / query.domains[key] for left, right, key in waiting]
@@ -158,7 +166,7 @@ def _smallest_rows(query: MultiJoin) -> float:
         left, right, _ = waiting.pop(number)
         kept, gone = part[left], part[right]
         rows[kept] = joined[number]
-        part = [kept if one == gone else one for one in part]
+        part = [kept if index == gone else index for index in part]
         smallest = min(smallest, rows[kept])
     return smallest
 

@@ -1,10 +1,10 @@
-"""A workload from the text options of a job file or of a Spark reader.
+"""Reads a workload from the options of a job file or a Spark reader.
 
 `stream`, `rows`, `rowsPerTrigger`, `tupleRange`, `joinRatio`, `partitions`, `rate`, `alternate`, `width`,
 `plainKeys`, `seed`, `paced`, `rowsPerTask`; names in any case, as Spark passes them. `joinRatio` is one
 number, or `ratio:share[:tupleRange]` by comma ("4:1/3,2:1/3,1:1/3"); `alternate` is `period:factor` or
-`first/period:factor` ("600s:10", "300s/600s:10"). An unknown name is refused: a typing error would
-otherwise silently give the default.
+`first/period:factor` ("600s:10", "300s/600s:10"). An unknown name is refused, because a typing error would
+silently give the default.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """One stream of a workload, how much of it there is and how it is handed out."""
+    """One stream of a workload: its length, and how it is handed out."""
 
     workload: Workload
     stream: str
@@ -39,18 +39,18 @@ class StreamOptions:
 
 
 def parse_options(options: Mapping[str, str]) -> StreamOptions:
-    """Read and check the options; every fault is a `SourceError` that names the option."""
+    """Read and check the options; every mistake is a `SourceError` that names the option."""
     given = {}
     for name, text in options.items():
         if name.lower() not in _NAMES:
             known = ", ".join(name for name in _NAMES.values() if name != "path")
-            raise SourceError(f"workload: unknown option {name!r}, use one of {known}")
+            raise SourceError(f"workload: unknown option {name!r}; use one of {known}")
         given[_NAMES[name.lower()]] = str(text).strip()
     if "path" in given:
-        raise SourceError("workload: has no path, its rows are generated; remove it")
+        raise SourceError("workload: takes no path, because its rows are generated; remove it")
     stream = given.get("stream", "")
     if not stream:
-        raise SourceError('workload: option stream is missing, name the stream, for example stream = "a"')
+        raise SourceError('workload: option stream is missing; name the stream, for example stream = "a"')
     parameters: dict[str, Any] = {"streams": (stream,)}
     for option, parameter in (("tupleRange", "tuple_range"), ("partitions", "partitions"),
                               ("width", "width_bytes"), ("seed", "seed")):  # fmt: skip

@@ -1,8 +1,7 @@
-"""Strings of one fixed width, written straight into an Arrow buffer.
+"""Strings of a fixed width, written directly into an Arrow buffer.
 
-Hexadecimal digits of hashed words: hardly compressible as text goes (4 bits per byte), and as cheap to
-make as a table look-up per two bytes. Known limit: one array holds at most 2 GiB of text, as Arrow's
-`string` does.
+Hexadecimal digits of hashed words: hard to compress for text (4 bits per byte), and cheap: one table look-up
+per two bytes. Known limit: one array holds at most 2 GiB of text, as Arrow's `string` does.
 """
 
 import numpy as np
@@ -21,7 +20,7 @@ def payload(key: Words, width_bytes: int) -> "pa.StringArray":
     count = len(key)
     if count * width_bytes >= 2**31:
         raise SourceError(
-            f"workload: {count} rows of {width_bytes} bytes exceed an Arrow array (2 GiB), read less at once"
+            f"workload: {count} rows of {width_bytes} bytes exceed an Arrow array (2 GiB); read less at once"
         )
     offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width_bytes)
     words = -(-width_bytes // _WORD_DIGITS)

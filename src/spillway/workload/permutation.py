@@ -5,9 +5,8 @@ without the positions before it. It mixes on the next power of two (every step i
 walks on while the result falls outside (Black and Rogaway's cycle walking), which takes less than two
 rounds on average. Known limit: mixes well enough for test data, not for cryptography; sizes up to 2^62.
 
-The root of a stream's randomness: its seed and its name, nothing else.
-
-By name and not by position, so a stream generated alone equals the same stream generated among others.
+A stream's randomness depends on its seed and its name only. The name, not the position, counts, so a stream
+that is generated alone equals the same stream among others.
 """
 
 from hashlib import blake2b

@@ -1,10 +1,10 @@
 """The rows of a workload's stream: row i is a pure, vectorised function of (parameters, seed, stream, i).
 
-Three steps, each a bijection, so counts are exact and a replay needs no history. Arrivals come in blocks
-that serve every partition its due, shuffled inside: row -> (partition, ordinal in the partition). A
-partition's ordinals fall into ranges, shuffled inside: ordinal -> slot. Consecutive slots take the
-partition's values in turn: slot -> value. A key stands for a (partition, value); see `group_key` for the
-default kind of key. In all streams the same pair has the same key.
+Three steps, each a bijection, so counts are exact and a replay needs no history. Arrivals come in shuffled
+blocks that give every partition its share: row -> (partition, ordinal in the partition). A partition's
+ordinals fall into ranges, shuffled inside: ordinal -> slot. Consecutive slots take the partition's values in
+turn: slot -> value. A key stands for a (partition, value); see `group_key` for the default kind of key. In
+all streams the same pair has the same key.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def partition_values(workload: Workload, stream: str, lo: int, hi: int) -> tuple
 
 
 def count_results(workload: Workload, row_count: int, streams: Sequence[str] | None = None) -> int:
-    """How many results the join of the first `row_count` rows of each stream on `k` has, exactly."""
+    """The exact number of results of joining the first `row_count` rows of each stream on `k`."""
     totals: NDArray[np.object_] | None = None
     layout = _layout(workload)
     domain = int(layout.values.max()) * workload.partitions
@@ -87,7 +87,7 @@ def count_results(workload: Workload, row_count: int, streams: Sequence[str] | N
 
 def _indices(workload: Workload, stream: str, lo: int, hi: int) -> Words:
     if stream not in workload.streams:
-        raise SourceError(f"workload: no stream {stream!r}, it has {', '.join(workload.streams)}")
+        raise SourceError(f"workload: no stream {stream!r}; it has {', '.join(workload.streams)}")
     if not 0 <= lo <= hi:
         raise SourceError(f"workload: rows [{lo}, {hi}) of stream {stream!r}: use 0 <= lo <= hi")
     return np.arange(lo, hi, dtype=np.uint64)
@@ -106,11 +106,11 @@ def _partition_values(workload: Workload, stream: str, index: Words) -> tuple[Wo
     layout = _layout(workload)
     partitions = np.uint64(workload.partitions)
     tuple_range = layout.tuple_range[partition]
-    one = np.uint64(1)
+    unit = np.uint64(1)
     # Range r of a partition holds ordinals [r*K/partitions, (r+1)*K/partitions), both rounded down.
-    number = ((ordinal + one) * partitions - one) // tuple_range
+    number = ((ordinal + unit) * partitions - unit) // tuple_range
     first = number * tuple_range // partitions
-    size = (number + one) * tuple_range // partitions - first
+    size = (number + unit) * tuple_range // partitions - first
     slot = first + permute(ordinal - first, size, combine(key, _ORDER, partition, number))
     return partition, slot % layout.values[partition]
 

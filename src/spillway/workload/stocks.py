@@ -1,10 +1,10 @@
 """The demo's input: stock prices, volumes and analysts' reviews over trading days from 9 to 16 o'clock.
 
-The seeds' motivating case: what arrives from three places is joined by symbol and trading minute while
-the market is open, so that a decision-support analyst can act on it. Symbols are invented. Row i of a
-stream is a pure function of (seed, stream, i, rows). Rows arrive nearly in time order; volumes lag by up
-to five minutes and reviews by up to an hour, so the join has to remember. Some symbols are much busier
-than others. Known limit: prices are smooth curves with noise, not a market model.
+The motivating case of the dissertation: three sources are joined by symbol and trading minute while the
+market is open, so that an analyst can act on the result. Symbols are invented. Row i of a stream is a pure
+function of (seed, stream, i, rows). Rows arrive nearly in time order; volumes lag by up to five minutes and
+reviews by up to an hour, so the join must keep state. Some symbols are much busier than others. Known limit:
+prices are smooth curves with noise, not a market model.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """The benchmark's input: keys drawn uniformly, so that a key has about two rows per stream.
 
-Simpler than a `Workload` on purpose: the peers' published comparisons use it, and its expected number of
-results is known: n rows per stream over n/2 keys give m streams 2^m results per key. Columns `k long, id
-long, p string`.
+Deliberately simpler than a `Workload`: published comparisons use it, and the expected number of results is
+known: n rows per stream over n/2 keys give m streams 2^m results per key. Columns `k long, id long, p
+string`.
 """
 
 from dataclasses import dataclass

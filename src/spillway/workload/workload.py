@@ -7,9 +7,9 @@ stream, and m streams give (R*n)^m results for it; the dissertation (5.2.3) call
 stream is cut into partitions by join value, and every partition of a class has K / partitions rows per
 range and K / (partitions * R) values.
 
-Invariant: parameters that cannot keep the definition are refused when the value is made, not when rows
-are. Known limit: where K / (partitions * R) is not whole, the ratio holds on average over a class's
-values and over ranges (neighbouring partitions differ by one value), not for each value in each range.
+Invariant: parameters that contradict the definition are refused when the value is made, not when rows are.
+Known limit: where K / (partitions * R) is not whole, the ratio holds on average over a class's values and
+over ranges (neighbouring partitions differ by one value), not for each value in each range.
 """
 
 import math
@@ -44,7 +44,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """All that determines the rows of a set of streams that join on `k`.
+    """Everything that determines the rows of streams that join on `k`.
 
     Defaults are those of the seeds' first spill experiment (4.4): 300 partitions, range 30,000, ratio 3, one
     row per 30 ms and stream. Classes take consecutive partitions in the order given; halves are [0, n/2) and
@@ -81,7 +81,7 @@ class Workload:
                 tuple_range >= self.partitions * each.join_ratio,
                 "tuple range",
                 f"{tuple_range} is too small for {self.partitions} partitions at join ratio "
-                f"{each.join_ratio:g}, use {math.ceil(self.partitions * each.join_ratio)} or more",
+                f"{each.join_ratio:g}; use {math.ceil(self.partitions * each.join_ratio)} or more",
             )
         if self.alternation is not None:
             self._check_alternation(self.alternation)
@@ -93,12 +93,12 @@ class Workload:
         _require(
             first_blocks >= 1 and period_blocks >= 1,
             "alternate",
-            f"a period must last for {self.block_rows} rows or more, lengthen it or raise the rate",
+            f"a period must last for {self.block_rows} rows or more; lengthen it or raise the rate",
         )
 
     @property
     def block_rows(self) -> int:
-        """Rows after which every partition has had its due: the unit in which arrivals are laid out."""
+        """Rows after which every partition has had its share: the unit of arrivals."""
         if self.alternation is None:
             return self.partitions
         return self.partitions // 2 * (self.alternation.factor + 1)

@@ -17,7 +17,7 @@ from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import BudgetError, JobError
 from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
-from spillway.lab.bench.tpch import query_figures
+from spillway.lab.bench.tpch import query_metrics
 from spillway.lab.bench.tpch_run import TpchBench
 from spillway.spark.compute.computation import plan_computation
 from spillway.workload.multi_join import generate_query
@@ -139,7 +139,7 @@ def test_statistics_are_those_of_the_files_whatever_the_sources_are_called(
 
 
 def test_a_tpch_query_by_both(spark: SparkSession, tmp_path: Path) -> None:
-    """A few rows of three tables: both give the same bag, and the figures say what ran."""
+    """A few rows of three tables: both give the same bag, and the metrics say what ran."""
     from datetime import date
 
     days = [date(1995, 3, 1 + n % 28) for n in range(60)]
@@ -161,10 +161,10 @@ def test_a_tpch_query_by_both(spark: SparkSession, tmp_path: Path) -> None:
     for name, table in tables.items():
         pq.write_table(table, tmp_path / f"{name}.parquet")
     (tmp_path / "scratch").mkdir()
-    figures = query_figures(TpchBench(spark, UnitCosts(), tmp_path, tmp_path / "scratch").run("q3", 1))
-    assert figures["rows"] > 0
-    assert figures["way"] in ("spark", "statements")
-    assert figures["ratio"] > 0
+    metrics = query_metrics(TpchBench(spark, UnitCosts(), tmp_path, tmp_path / "scratch").run("q3", 1))
+    assert metrics["rows"] > 0
+    assert metrics["way"] in ("spark", "statements")
+    assert metrics["ratio"] > 0
     assert list((tmp_path / "scratch").iterdir()) == []
     with pytest.raises(JobError, match=r"has no nation\.parquet"):
         tables_of("q5", tmp_path)

@@ -29,7 +29,7 @@ JAVA = JavaRuntime(home=Path("/java"), version="21", origin="PATH")
     "url", ["lokal", "local[0]", "local[]", "local-cluster[3,1]", "spark:/host", "", "Local[2]"]
 )
 def test_a_bad_master_is_refused_in_one_line(url: str) -> None:
-    with pytest.raises(SessionError, match="is no Spark master") as refusal:
+    with pytest.raises(SessionError, match="is not a Spark master") as refusal:
         build_session({"spark.master": url})
     assert "\n" not in str(refusal.value)
 

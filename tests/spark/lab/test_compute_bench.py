@@ -11,7 +11,7 @@ from spillway.errors import ComputeError
 from spillway.job.sources import SourceSpec
 from spillway.lab.bench import compute_run as bench_run
 from spillway.lab.bench.compute_memory import short_memory
-from spillway.lab.bench.compute_metrics import AS_WRITTEN, CHOSEN, DUCKDB, compute_figures
+from spillway.lab.bench.compute_metrics import AS_WRITTEN, CHOSEN, DUCKDB, compute_metrics
 from spillway.lab.bench.compute_run import ComputeBench
 from spillway.lab.engines.result_sum import query_sum
 from spillway.lab.engines.spark_compute import SparkPeer, noop
@@ -30,8 +30,8 @@ def test_a_peer_that_fails_does_not_end_the_benchmark(
     assert one.rows[CHOSEN] == one.rows[DUCKDB] > 0
     assert one.checksums[CHOSEN] == one.checksums[DUCKDB]
     assert "nowhere" in one.unfinished[AS_WRITTEN]
-    figures = compute_figures([one])
-    assert (figures["unfinished"], figures["ratio_spark_as_written"]) == ({AS_WRITTEN: 1}, None)
+    metrics = compute_metrics([one])
+    assert (metrics["unfinished"], metrics["ratio_spark_as_written"]) == ({AS_WRITTEN: 1}, None)
     assert list(tmp_path.iterdir()) == []
 
 

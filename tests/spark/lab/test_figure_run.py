@@ -23,9 +23,9 @@ def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSessio
         find_experiment("6.5", quick=True), rows=8_000, tuple_range=2_400, epochs=4, memory_bytes=8 << 20
     )
     outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)
-    figures = compare(small, outcomes, count_results(small.workload(), small.rows))
-    assert list(figures["runtime_results"]) == [LEAST, MOST]
-    assert figures["ratio_least_most"] > 1
+    metrics = compare(small, outcomes, count_results(small.workload(), small.rows))
+    assert list(metrics["runtime_results"]) == [LEAST, MOST]
+    assert metrics["ratio_least_most"] > 1
     groups = productivity(read_epochs(tmp_path / "0" / "state" / FILE_NAME))
     assert [one.group for one in groups] == list(range(PARTITIONS))
     # The classes are the thirds of the groups, in the order of their join rates 4, 2, 1.
@@ -41,11 +41,11 @@ def test_a_run_that_may_not_spill_ends_for_want_of_memory(spark: "SparkSession",
     small = replace(chosen, rows=4_000, tuple_range=1_000, epochs=4, memory_bytes=6 << 20)
     small = replace(small, variants=(chosen.variants[0], chosen.variants[3]))
     outcomes = run_experiment(Session(spark), small, tmp_path, lambda _line: None)
-    figures = compare(small, outcomes, count_results(small.workload(), small.rows))
+    metrics = compare(small, outcomes, count_results(small.workload(), small.rows))
     cut, whole = outcomes
     assert cut.stopped is not None
     assert "give more memory, or choose a spill strategy" in cut.stopped
     assert 0 < cut.minutes < whole.minutes
-    assert (whole.stopped, whole.results_total) == (None, figures["results_total"])
+    assert (whole.stopped, whole.results_total) == (None, metrics["results_total"])
     assert cut.spills == whole.spills == 0
     assert cut.wall_seconds > 0

@@ -207,7 +207,7 @@ def test_a_sink_directory_with_foreign_files(lab: "Lab", command: Command, tree:
     fill(lab, 1)
     lab.out.mkdir()
     (lab.out / "precious.txt").write_text("mine")
-    refused(command("run", write_job(lab, sink=sink)), r"out holds files .*; give a new or empty directory")
+    refused(command("run", write_job(lab, sink=sink)), r"out has files .*; use a new or empty directory")
     assert tree(lab.out) == {"precious.txt": b"mine"}
     assert not lab.checkpoint.exists()
 

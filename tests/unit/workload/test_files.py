@@ -42,7 +42,7 @@ def test_uneven_files_are_refused(tmp_path: Path, row_count: int, files: int) ->
 
 def test_existing_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(SourceError, match="already there"):
+    with pytest.raises(SourceError, match="exists already"):
         write_streams(tmp_path, UniformJoin(5), rows=10, files=1)
 
 

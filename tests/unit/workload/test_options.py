@@ -47,7 +47,7 @@ def test_defaults() -> None:
         ({"stream": "a", "rows": "-1"}, "rows = '-1'"),
         ({"stream": "a", "rows": "1", "rowPerTrigger": "3"}, "unknown option 'rowPerTrigger'"),
         ({"stream": "a", "rows": "1", "rowsPerTrigger": "0"}, "use 1 or more"),
-        ({"stream": "a", "rows": "1", "path": "d"}, "has no path"),
+        ({"stream": "a", "rows": "1", "path": "d"}, "takes no path"),
         ({"stream": "a", "rows": "1", "rate": "0"}, "rate"),
         ({"stream": "a", "rows": "1", "rate": "nan"}, "rate"),
         ({"stream": "a", "rows": "1", "joinRatio": "4:1/3,2:1/3"}, "add up to 1"),

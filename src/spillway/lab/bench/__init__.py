@@ -1,6 +1,6 @@
 """Benchmarks: named workloads, the engines that run them, and the comparison.
 
-To add one: a module with a function, and its line in `registry`.
+To add one, write a module with a function and add its line to `registry`.
 """
 
 from spillway.lab.bench.compute import RELATIONS, bench_compute

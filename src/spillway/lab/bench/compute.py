@@ -1,6 +1,6 @@
 """The benchmark `compute`: random multi-join queries through our trees, Spark's own plans, and DuckDB.
 
-DuckDB, one process without exchange, is the limit and not a rival.
+DuckDB, one process without exchange, is an upper bound, not a competitor.
 """
 
 import tempfile
@@ -12,12 +12,12 @@ from typing import Any
 from spillway.errors import JobError
 from spillway.job import SPARK_DEFAULTS, read_costs
 from spillway.lab.bench.compute_claims import claims
-from spillway.lab.bench.compute_metrics import CHOSEN, ENGINES, QueryRuns, compute_figures
+from spillway.lab.bench.compute_metrics import CHOSEN, ENGINES, QueryRuns, compute_metrics
 from spillway.workload import RESULT_ROWS, ROWS, generate_query
 
 RELATIONS = (8, 12, 16, 24, 32)
 DEFAULT_QUERIES = {24: 3, 32: 3}
-"""By number of relations; otherwise `QUERIES`, so that all ends within half an hour on two cores."""
+"""Queries by number of relations, else `QUERIES`: the whole run takes at most half an hour on two cores."""
 QUERIES = 8
 WARM_UP_SEEDS = (1001, 1002)
 WARM_UP_RELATIONS, WARM_UP_REPEATS = 8, 2
@@ -61,17 +61,20 @@ def bench_compute(
         "limit_seconds": limit_seconds,
         "relations": list(relations),
         "scale": scale,
-        **compute_figures(runs),
+        **compute_metrics(runs),
         "claims": claims(runs),
-        "runs": [{**asdict(one), "q_errors": [round(error, 3) for error in one.q_errors]} for one in runs],
+        "runs": [
+            {**asdict(query_runs), "q_errors": [round(error, 3) for error in query_runs.q_errors]}
+            for query_runs in runs
+        ],
     }
 
 
-def _line(one: QueryRuns) -> str:
+def _line(runs: QueryRuns) -> str:
     times = ", ".join(
-        f"{name} {seconds:.2f} ({one.cpu_seconds.get(name, 0.0):.2f})"
-        for name, seconds in one.seconds.items()
+        f"{name} {seconds:.2f} ({runs.cpu_seconds.get(name, 0.0):.2f})"
+        for name, seconds in runs.seconds.items()
     )
-    failed = "".join(f"; {name} did not finish: {why}" for name, why in one.unfinished.items())
-    what = f"{one.relations} relations, query {one.seed} ({one.tree}, {one.way})"
+    failed = "".join(f"; {name} did not finish: {why}" for name, why in runs.unfinished.items())
+    what = f"{runs.relations} relations, query {runs.seed} ({runs.tree}, {runs.way})"
     return f"{what}, seconds (of processors): {times}{failed}"

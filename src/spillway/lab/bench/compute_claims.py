@@ -1,7 +1,8 @@
-"""What the dissertation says of its trees (3.4.2) against what was measured, in words and numbers. Pure.
+"""The dissertation's claims about its trees (3.4.2) against the measurements, in words and numbers. Pure.
 
-Each claim is told for both ways of running, with why it holds or not. The reasons are of this engine and were
-measured once (ARCHITECTURE.md, "Computing over stored relations"); the numbers are of the runs at hand.
+Each claim is reported for both ways of running, with the reason why it holds or not. The reasons are about
+this engine and were measured once (ARCHITECTURE.md, "Computing over stored relations"); the numbers are from
+the current runs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from spillway.lab.bench.compute_metrics import CHOSEN, SQL_TREES, TREES, QueryRu
 
 DEEP_PIECES, BUSHY_PIECES = "segmented-right-deep", "incremental"
 WINS, GAIN, DRAW = 0.9, 0.25, 0.05
-"""A claim of "almost always" and "about half" holds with so many wins and so much less time; a difference of
-the last and less is none."""
+"""The share of wins for "almost always", the share of time saved for "about half", and the largest
+difference that counts as none."""
 COLUMNS_WHY = (
     "There, ten machines redirect every intermediate row over a network and each segment has machines of its "
     "own. Here every task has all hash tables: nothing is redirected, so that there is nothing for shorter "
@@ -56,9 +57,9 @@ class _Pairs:
 
 
 def claims(runs: Sequence[QueryRuns]) -> list[str]:
-    """One sentence or two for each claim that the runs can speak to."""
+    """One or two sentences for each claim that the runs cover."""
     made: list[str] = []
-    columns = [one for one in runs if one.columns]
+    columns = [query for query in runs if query.columns]
     for where, names, own, why in (
         ("joining columns", TREES, columns, COLUMNS_WHY),
         ("as Spark statements", SQL_TREES, runs, SQL_WHY),
@@ -72,7 +73,7 @@ def claims(runs: Sequence[QueryRuns]) -> list[str]:
 def _shapes(where: str, names: Sequence[str], runs: Sequence[QueryRuns], why: str) -> list[str]:
     """Figures 3.8 and 3.9, over all queries and by number of relations."""
     _, deep, bushy = names
-    made = _of(runs, lambda one: (one.seconds.get(deep), one.seconds.get(bushy)))
+    made = _of(runs, lambda query: (query.seconds.get(deep), query.seconds.get(bushy)))
     if made is None:
         return []
     text = f"3.8, 3.9, {where}: segmented bushy beat right-deep {made.text} ({_by_count(runs, deep, bushy)}; "
@@ -88,9 +89,9 @@ def _shapes(where: str, names: Sequence[str], runs: Sequence[QueryRuns], why: st
 
 def _by_count(runs: Sequence[QueryRuns], deep: str, bushy: str) -> str:
     parts = []
-    for count in sorted({one.relations for one in runs}):
-        own = [one for one in runs if one.relations == count]
-        made = _of(own, lambda one: (one.seconds.get(deep), one.seconds.get(bushy)))
+    for count in sorted({query.relations for query in runs}):
+        own = [query for query in runs if query.relations == count]
+        made = _of(own, lambda query: (query.seconds.get(deep), query.seconds.get(bushy)))
         if made is not None:
             parts.append(f"{count} relations: {-made.gain:+.0%}")
     return ", ".join(parts)
@@ -98,11 +99,11 @@ def _by_count(runs: Sequence[QueryRuns], deep: str, bushy: str) -> str:
 
 def _memory(runs: Sequence[QueryRuns]) -> list[str]:
     """Figure 3.13."""
-    short = [one.short_memory for one in runs if one.short_memory is not None]
+    short = [query.short_memory for query in runs if query.short_memory is not None]
     pairs = [
-        (one.shape_seconds[DEEP_PIECES], one.shape_seconds[BUSHY_PIECES])
-        for one in short
-        if {DEEP_PIECES, BUSHY_PIECES} <= set(one.shape_seconds)
+        (run.shape_seconds[DEEP_PIECES], run.shape_seconds[BUSHY_PIECES])
+        for run in short
+        if {DEEP_PIECES, BUSHY_PIECES} <= set(run.shape_seconds)
     ]
     if not pairs:
         return []
@@ -116,10 +117,10 @@ def _memory(runs: Sequence[QueryRuns]) -> list[str]:
 
 
 def _ways(runs: Sequence[QueryRuns]) -> list[str]:
-    """Not in the dissertation: what the way of running is worth, beside the shape."""
+    """Not in the dissertation: the effect of the way of running, beside that of the shape."""
     made = _of(
-        [one for one in runs if one.columns],
-        lambda one: (one.seconds.get(SQL_TREES[0]), one.seconds.get(CHOSEN)),
+        [query for query in runs if query.columns],
+        lambda query: (query.seconds.get(SQL_TREES[0]), query.seconds.get(CHOSEN)),
     )
     if made is None:
         return []
@@ -132,7 +133,7 @@ def _ways(runs: Sequence[QueryRuns]) -> list[str]:
 def _of(
     runs: Sequence[QueryRuns], pair: Callable[[QueryRuns], tuple[float | None, float | None]]
 ) -> _Pairs | None:
-    """The pairs of those runs that have both."""
-    found = [pair(one) for one in runs]
+    """The pairs of the runs that have both."""
+    found = [pair(query) for query in runs]
     both = tuple((slow, fast) for slow, fast in found if slow is not None and fast is not None)
     return _Pairs(both) if both else None

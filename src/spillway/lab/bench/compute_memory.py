@@ -1,4 +1,4 @@
-"""A query with memory for a part of its hash tables: pieces run one after the other (dissertation, 3.3)."""
+"""A query with memory for only a part of its hash tables: pieces run in sequence (dissertation, 3.3)."""
 
 import time
 from dataclasses import replace
@@ -13,7 +13,7 @@ from spillway.lab.engines import ResultSum, TimeIsOverError, noop, within
 from spillway.spark.compute import Computation, SegmentOutcome, table_bytes_peak
 
 MEMORY_SHARE = 1 / 3
-"""Of what the hash tables of the right-deep tree take, all of which it needs together."""
+"""The share of what all hash tables of the right-deep tree take together."""
 
 
 def short_memory(
@@ -40,7 +40,7 @@ def short_memory(
     return ShortMemory(
         memory_bytes=round(memory),
         table_bytes_peak=table_bytes_peak(outcomes),
-        statements=len({one.statement for one in outcomes}),
+        statements=len({outcome.statement for outcome in outcomes}),
         rows=outcomes[-1].step_rows[-1] or 0,
         seconds=seconds,
         tree=plan.algorithm,

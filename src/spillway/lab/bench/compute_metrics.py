@@ -1,9 +1,9 @@
-"""The figures of `bench compute`, from the runs' times alone. Pure.
+"""The metrics of `bench compute`, from the runs' times alone. Pure.
 
 Ratios are a peer's seconds over the chosen tree's (above 1: the chosen tree is faster), averaged over queries
-as a geometric mean and as the ratio of all seconds. A figure whose engine is missing is None. A peer that
-was stopped counts with the time it had: its ratio is a lower bound then, and named in `lower_bounds`. One
-that failed otherwise has no time in that query; `unfinished` counts both.
+as a geometric mean and as the ratio of all seconds. A metric whose engine is missing is None. A peer that was
+stopped counts with the time it had: its ratio is then a lower bound, named in `lower_bounds`. A peer that
+failed otherwise has no time in that query; `unfinished` counts both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SQL_TREES = tuple(f"{name}-sql" for name in TREES)
 """The same shapes as Spark statements, whatever the chosen way of running is."""
 ENGINES = (*TREES, *SQL_TREES, AS_WRITTEN, CBO, DUCKDB)
 LEAST_RUNS = 4
-"""Warm runs of one tree from which its noise can be told."""
+"""Warm runs of one tree that are needed to estimate its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class ShortMemory:
     shape_seconds: Mapping[str, float] = field(default_factory=dict)
     """One run each of the segmented right-deep tree, and of the same with bushy pieces."""
     stopped_shapes: tuple[str, ...] = ()
-    """Of these, the ones whose time was over."""
+    """Those of them that exceeded the time limit."""
     checksum: str = ""
-    """Of the results in any order (see `result_sum`), from a run that is not measured."""
+    """The checksum of the results in any order (see `result_sum`), from a run that is not measured."""
 
     @property
     def is_within(self) -> bool:
@@ -50,67 +50,69 @@ class ShortMemory:
 
 @dataclass(frozen=True, slots=True)
 class QueryRuns:
-    """One query through all engines; the chosen tree's seconds are with its planning."""
+    """One query in all engines; the chosen tree's seconds include planning."""
 
     relations: int
     seed: int
     seconds: Mapping[str, float]
     rows: Mapping[str, int]
-    """Results of the engines that tell."""
+    """Result counts of the engines that report them."""
     planning_seconds: float
     statistics_seconds: float
     q_errors: Sequence[float] = ()
     tree: str = ""
     first_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Of each engine's first run of the query, in which Spark compiles its code."""
+    """The time of each engine's first run of the query, in which Spark compiles its code."""
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Processor time, of this process and Spark's."""
+    """Processor time of this process and Spark's."""
     unfinished: Mapping[str, str] = field(default_factory=dict)
     """Engines that failed or were stopped, and why."""
     stopped: Mapping[str, float] = field(default_factory=dict)
-    """Engines whose time was over, and how long they had."""
+    """Engines that exceeded the time limit, and the limit."""
     all_seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of every run, the first included; planning is not."""
+    """The time of every run, the first included, without planning."""
     columns: bool = True
-    """Whether the trees joined columns; else they were Spark statements."""
+    """Whether the trees joined columns; otherwise they ran as Spark statements."""
     short_memory: ShortMemory | None = None
     way: str = ""
     """How `compute` would run the query: by columns, as statements, or by Spark's own plan."""
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """Of the results of the trees and of DuckDB in any order, from runs that are not measured."""
+    """Checksums of the results of the trees and of DuckDB in any order, from runs that are not measured."""
 
 
-def compute_figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
-    """All figures, overall and by number of relations."""
-    counts = sorted({one.relations for one in runs})
-    by_count = {str(count): _figures([one for one in runs if one.relations == count]) for count in counts}
-    return {**_figures(runs), "by_relations": by_count}
+def compute_metrics(runs: Sequence[QueryRuns]) -> dict[str, Any]:
+    """All metrics, overall and by number of relations."""
+    counts = sorted({query.relations for query in runs})
+    by_count = {
+        str(count): _metrics([query for query in runs if query.relations == count]) for count in counts
+    }
+    return {**_metrics(runs), "by_relations": by_count}
 
 
-def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
-    engines = [name for name in ENGINES if any(name in one.seconds for one in runs)]
-    slower = [excess for one in runs if (excess := over_best(one)) is not None]
-    slower_sql = [excess for one in runs if (excess := over_best(one, SQL_TREES)) is not None]
-    noises = [found for one in runs if (found := noise(one)) is not None]
+def _metrics(runs: Sequence[QueryRuns]) -> dict[str, Any]:
+    engines = [name for name in ENGINES if any(name in query.seconds for query in runs)]
+    slower = [excess for query in runs if (excess := over_best(query)) is not None]
+    slower_sql = [excess for query in runs if (excess := over_best(query, SQL_TREES)) is not None]
+    noises = [found for query in runs if (found := noise(query)) is not None]
     peers = {"ratio_spark_as_written": AS_WRITTEN, "ratio_spark_cbo": CBO, "ratio_duckdb": DUCKDB}
-    errors = [error for one in runs for error in one.q_errors]
+    errors = [error for query in runs for error in query.q_errors]
     return {
         "queries": len(runs),
-        "unfinished": dict(Counter(name for one in runs for name in one.unfinished)),
-        "stopped": dict(Counter(name for one in runs for name in one.stopped)),
-        "lower_bounds": [key for key, peer in peers.items() if any(peer in one.stopped for one in runs)],
+        "unfinished": dict(Counter(name for query in runs for name in query.unfinished)),
+        "stopped": dict(Counter(name for query in runs for name in query.stopped)),
+        "lower_bounds": [key for key, peer in peers.items() if any(peer in query.stopped for query in runs)],
         "seconds": {name: _rounded(_mean(runs, name)) for name in engines},
         "cpu_seconds": {
-            name: _rounded(fmean(one.cpu_seconds[name] for one in runs if name in one.cpu_seconds))
+            name: _rounded(fmean(query.cpu_seconds[name] for query in runs if name in query.cpu_seconds))
             for name in engines
-            if any(name in one.cpu_seconds for one in runs)
+            if any(name in query.cpu_seconds for query in runs)
         },
         "first_ratio_spark_as_written": speed_ratio(runs, AS_WRITTEN, first=True),
         "first_ratio_spark_cbo": speed_ratio(runs, CBO, first=True),
         "ratio_spark_as_written": speed_ratio(runs, AS_WRITTEN),
         "ratio_spark_cbo": speed_ratio(runs, CBO),
         "ratio_spark_as_written_with_statistics": speed_ratio(
-            [_with_statistics(one) for one in runs], AS_WRITTEN
+            [_with_statistics(query) for query in runs], AS_WRITTEN
         ),
         "ratio_right_deep": speed_ratio(runs, "right-deep"),
         "ratio_segmented_bushy": speed_ratio(runs, "segmented-bushy"),
@@ -125,43 +127,43 @@ def _figures(runs: Sequence[QueryRuns]) -> dict[str, Any]:
         "sql_over_best_mean": _rounded(fmean(slower_sql)) if slower_sql else None,
         "sql_over_best_max": _rounded(max(slower_sql)) if slower_sql else None,
         "ratio_chosen_sql": speed_ratio(runs, SQL_TREES[0]),
-        "planning_seconds_max": _rounded(max(one.planning_seconds for one in runs)),
-        "statistics_seconds_mean": _rounded(fmean(one.statistics_seconds for one in runs)),
+        "planning_seconds_max": _rounded(max(query.planning_seconds for query in runs)),
+        "statistics_seconds_mean": _rounded(fmean(query.statistics_seconds for query in runs)),
         "q_error_median": _rounded(median(errors)) if errors else None,
-        "results_agree": all(_agrees(one) for one in runs),
+        "results_agree": all(_agrees(query) for query in runs),
         **_short_memory(runs),
-        "chosen_trees": sorted({one.tree for one in runs}),
+        "chosen_trees": sorted({query.tree for query in runs}),
     }
 
 
-def over_best(one: QueryRuns, trees: Sequence[str] = TREES) -> float | None:
-    """The seconds of the first of `trees` over those of the fastest that was measured, without planning."""
-    times = {name: one.seconds[name] for name in trees if name in one.seconds}
+def over_best(query: QueryRuns, trees: Sequence[str] = TREES) -> float | None:
+    """The time of the first of `trees` over the fastest measured time, without planning."""
+    times = {name: query.seconds[name] for name in trees if name in query.seconds}
     if trees[0] not in times:
         return None
     if trees[0] == CHOSEN:
-        times[CHOSEN] -= one.planning_seconds
+        times[CHOSEN] -= query.planning_seconds
     return times[trees[0]] / min(times.values())
 
 
-def noise(one: QueryRuns) -> float | None:
-    """What `over_best` would be of two trees that are the same: the medians of every other run of one."""
-    seconds = one.all_seconds.get(CHOSEN, ())[1:]
+def noise(query: QueryRuns) -> float | None:
+    """`over_best` of two equal trees: from the medians of the odd and the even runs of one tree."""
+    seconds = query.all_seconds.get(CHOSEN, ())[1:]
     if len(seconds) < LEAST_RUNS:
         return None
     low, high = sorted((median(seconds[::2]), median(seconds[1::2])))
     return high / low
 
 
-def _with_statistics(one: QueryRuns) -> QueryRuns:
-    """As if the chosen tree's statistics were never there before; Spark as written needs none."""
-    added = one.statistics_seconds
-    return replace(one, seconds={n: s + added if n == CHOSEN else s for n, s in one.seconds.items()})
+def _with_statistics(query: QueryRuns) -> QueryRuns:
+    """The runs with the time for the chosen tree's statistics added; Spark as written needs none."""
+    added = query.statistics_seconds
+    return replace(query, seconds={n: s + added if n == CHOSEN else s for n, s in query.seconds.items()})
 
 
-def seconds_at_least(one: QueryRuns, name: str, *, first: bool = False) -> float | None:
-    """An engine's time; where it was stopped, the time it had."""
-    return (one.first_seconds if first else one.seconds).get(name, one.stopped.get(name))
+def seconds_at_least(query: QueryRuns, name: str, *, first: bool = False) -> float | None:
+    """An engine's time; if it was stopped, the time it had."""
+    return (query.first_seconds if first else query.seconds).get(name, query.stopped.get(name))
 
 
 def speed_ratio(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> float | None:
@@ -178,35 +180,40 @@ def total_ratio(runs: Sequence[QueryRuns], peer: str) -> float | None:
 def _both(runs: Sequence[QueryRuns], peer: str, *, first: bool = False) -> list[tuple[float, float]]:
     """Seconds of a peer and of the chosen tree."""
     found = [
-        (seconds_at_least(one, peer, first=first), (one.first_seconds if first else one.seconds).get(CHOSEN))
-        for one in runs
+        (
+            seconds_at_least(query, peer, first=first),
+            (query.first_seconds if first else query.seconds).get(CHOSEN),
+        )
+        for query in runs
     ]
     return [(other, own) for other, own in found if other is not None and own is not None]
 
 
-def _agrees(one: QueryRuns) -> bool:
-    """Whether all that was computed is the same: as many rows, and the same ones."""
-    short = [] if one.short_memory is None else [one.short_memory]
-    rows = {*one.rows.values(), *(run.rows for run in short)}
-    checksums = {*one.checksums.values(), *(run.checksum for run in short)} - {""}
+def _agrees(query: QueryRuns) -> bool:
+    """Whether all results are the same: equal counts and equal checksums."""
+    short = [] if query.short_memory is None else [query.short_memory]
+    rows = {*query.rows.values(), *(run.rows for run in short)}
+    checksums = {*query.checksums.values(), *(run.checksum for run in short)} - {""}
     return len(rows) == 1 and len(checksums) <= 1
 
 
 def _short_memory(runs: Sequence[QueryRuns]) -> dict[str, Any]:
-    """With memory for a third of the hash tables: how much of it was used, and how long it took."""
-    short = [(one.short_memory, one.seconds.get(CHOSEN)) for one in runs if one.short_memory is not None]
+    """With memory for a third of the hash tables: how much of it was used, and the time."""
+    short = [
+        (query.short_memory, query.seconds.get(CHOSEN)) for query in runs if query.short_memory is not None
+    ]
     if not short:
         return {}
     return {
         "short_memory_queries": len(short),
-        "short_memory_within_budget": all(one.is_within for one, _ in short),
-        "short_memory_used_max": _rounded(max(one.table_bytes_peak / one.memory_bytes for one, _ in short)),
-        "short_memory_seconds": _rounded(fmean(one.seconds for one, _ in short)),
+        "short_memory_within_budget": all(run.is_within for run, _ in short),
+        "short_memory_used_max": _rounded(max(run.table_bytes_peak / run.memory_bytes for run, _ in short)),
+        "short_memory_seconds": _rounded(fmean(run.seconds for run, _ in short)),
     }
 
 
 def _mean(runs: Sequence[QueryRuns], name: str) -> float:
-    return fmean(one.seconds[name] for one in runs if name in one.seconds)
+    return fmean(query.seconds[name] for query in runs if name in query.seconds)
 
 
 def _rounded(value: float) -> float:

@@ -1,12 +1,12 @@
 """Runs the queries of `bench compute` through all engines in one Spark session, engines taking turns.
 
-Every engine computes every row and column of the view and keeps none, so that writing, which is the same for
-all, is left out. Each engine runs each query `REPEATS` times, in turns, and the median of all but the first
-counts; trees, whose differences are small, run two or three times as often. Planning is inside all times:
-ours is added to the chosen tree's. Shapes that come to the same tree are run once. Each tree runs once more,
-unmeasured, for the checksum of its results, which is compared with DuckDB's.
-Statistics of both sides are collected before; ours are reported beside. An engine that fails or takes too
-long is reported as not finished; all share one JVM, so one that ends the JVM still ends the benchmark.
+Every engine computes every row and column of the view and writes none, because writing is the same for all.
+Each engine runs each query `REPEATS` times, in turns, and the median of all but the first counts; trees,
+whose differences are small, run two or three times as often. All times include planning: ours is added to the
+chosen tree's. Shapes that give the same tree run once. Each tree runs once more, unmeasured, to compare the
+checksum of its results with DuckDB's. Both sides collect statistics before; the time for ours is reported
+separately. An engine that fails or takes too long is reported as unfinished. All engines share one JVM, so
+one that ends the JVM ends the benchmark.
 """
 
 import shutil
@@ -35,15 +35,15 @@ from spillway.workload import MultiJoin
 REPEATS = 3
 LARGE_RELATIONS, LARGE_REPEATS = 24, 2
 SQL_QUERIES = 2
-"""Of so many queries of each size trees also run as Spark statements where they could join columns."""
+"""For this many queries of each size, trees that could join columns also run as Spark statements."""
 SHORT_MEMORY_RELATIONS = 32
-"""From so many relations on a query also runs with too little memory, as in the dissertation's 3.13."""
+"""Queries with at least this many relations also run with too little memory (dissertation, 3.13)."""
 FAILURES = (SpillwayError, PySparkException, Py4JError, duckdb.Error)
 _Run = Turn[list[SegmentOutcome]]
 
 
 class ComputeBench:
-    """One query after the other, in one session."""
+    """Runs the queries in sequence, in one session."""
 
     def __init__(
         self,
@@ -60,13 +60,15 @@ class ComputeBench:
         }
 
     def run(self, query: MultiJoin, repeats: int | None = None) -> QueryRuns:
-        """All engines on one query; of many relations, fewer times."""
+        """All engines on one query; fewer runs if it has many relations."""
         if repeats is None:
             repeats = REPEATS if len(query.relations) < LARGE_RELATIONS else LARGE_REPEATS
         data = self._scratch / f"query-{len(query.relations)}-{query.seed}"
         query.write(data)
         try:
-            return self._run(query, {one.name: data / one.name for one in query.relations}, repeats)
+            return self._run(
+                query, {relation.name: data / relation.name for relation in query.relations}, repeats
+            )
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
@@ -156,7 +158,7 @@ class ComputeBench:
             unfinished=unfinished | turns.unfinished,
             stopped=turns.stopped,
             all_seconds={
-                name: [round(one, 4) for one in seconds] for name, seconds in turns.all_seconds.items()
+                name: [round(value, 4) for value in seconds] for name, seconds in turns.all_seconds.items()
             },
             columns=model.machine.by_columns,
             way=computation.plan.way,
@@ -167,7 +169,7 @@ class ComputeBench:
         return Turn(*self._clocked(action, cancel), [])
 
     def _clocked(self, action: Callable[[], object], cancel: Callable[[], object]) -> tuple[float, float]:
-        """Time, and processor time. What the engine before left in the heap is collected first."""
+        """Time and processor time. Garbage of the previous engine is collected first."""
         jvm = self._spark.sparkContext._jvm
         assert jvm is not None
         jvm.System.gc()
@@ -177,13 +179,13 @@ class ComputeBench:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and all that it started and that still run: Python, and Spark's JVM."""
+    """Processor time of this process and its running children: Python, and Spark's JVM."""
     own = psutil.Process()
-    return sum(_cpu_of(one) for one in (own, *own.children(recursive=True)))
+    return sum(_cpu_of(process) for process in (own, *own.children(recursive=True)))
 
 
 def _cpu_of(process: psutil.Process) -> float:
-    """Nothing of a process that has just ended: Spark ends Python workers that it does not need."""
+    """0 for a process that has just ended: Spark ends Python workers that it does not need."""
     try:
         times = process.cpu_times()
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""The sum of a frame's rows in any order, computed as `bench.result_sum` does in DuckDB."""
+"""The sum of a frame's rows in any order, as `lab.engines.result_sum` computes it in DuckDB."""
 
 from pyspark.sql import DataFrame
 
@@ -14,7 +14,7 @@ def frame_sum(frame: DataFrame) -> ResultSum:
 
 
 class SummingWriter:
-    """Takes the result of an execution and keeps its sum."""
+    """Takes the result of an execution and keeps only its sum."""
 
     def __init__(self) -> None:
         self.found: ResultSum | None = None

@@ -1,9 +1,9 @@
 """The benchmark `join`: the same files and triggers through Spillway, Spark's own join, and DuckDB.
 
-Each engine has a process of its own, and only one runs at a time. With `repeats` they take turns and stay
-warm between them, so that phases of a slow machine meet all alike: of each the median run counts, and ratios
-are medians over the rounds. DuckDB's one-shot join, which sees all input at once, is the limit and not a
-rival.
+Each engine has its own process, and only one runs at a time. With `repeats` they take turns and stay warm in
+between, so slow phases of the machine affect all of them: the median run of each counts, and ratios are
+medians over the rounds. DuckDB's one-shot join, which sees all input at once, is an upper bound, not a
+competitor.
 """
 
 import tempfile
@@ -42,10 +42,10 @@ def bench_join(
     shape: str = "join",
     repeats: int = 1,
 ) -> dict[str, Any]:
-    """Runs the engines and compares; `limit_seconds` stops a peer that is too slow to wait for."""
+    """Runs the engines and compares them; `limit_seconds` stops a slow peer."""
     unknown = [engine for engine in engines if engine not in ENGINES]
     if unknown:
-        raise JobError(f"unknown engine {unknown[0]}; known are {', '.join(ENGINES)}")
+        raise JobError(f"unknown engine {unknown[0]}; known engines: {', '.join(ENGINES)}")
     with tempfile.TemporaryDirectory(prefix="spillway-bench-join-") as scratch:
         data = Path(scratch) / "data"
         note(f"writing {rows:,} rows per stream in {epochs} files")
@@ -56,12 +56,14 @@ def bench_join(
         }
         results = in_turns(commands, repeats, limit_seconds + GRACE_SECONDS, note)
     settings = {"rows": rows, "epochs": epochs, "free_run": free_run, "repeats": repeats}
-    own = next((one for one in results if one.engine == SPILLWAY), None)
+    own = next((result for result in results if result.engine == SPILLWAY), None)
     return {
         "bench": shape,
         **settings,
         **compare(results),
-        "all_seconds": {one.engine: [round(seconds, 2) for seconds in one.all_seconds] for one in results},
+        "all_seconds": {
+            result.engine: [round(seconds, 2) for seconds in result.all_seconds] for result in results
+        },
         "epoch_seconds": [] if own is None else [round(seconds, 3) for seconds in own.epoch_seconds],
     }
 
@@ -69,9 +71,9 @@ def bench_join(
 def in_turns(
     commands: Mapping[str, Sequence[str]], rounds: int, limit_seconds: float, note: Callable[[str], None]
 ) -> list[PeerResult]:
-    """One result of each engine, from one turn in each round; one that did not finish gets no further turn.
-
-    The order is turned around from round to round: what an engine leaves behind would slow down the same one.
+    """One result per engine, from one turn in each round; an engine that did not finish gets no further turn.
+    The order alternates from round to round: otherwise what an engine leaves behind would always slow down
+    the same one.
     """
     runs: dict[str, list[PeerResult]] = {engine: [] for engine in commands}
     with ExitStack() as stack:

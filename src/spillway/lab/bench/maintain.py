@@ -1,10 +1,10 @@
-"""The benchmark `maintain`: the strategies against each other on one view over real PostgreSQL servers.
+"""The benchmark `maintain`: compares the strategies on one view over real PostgreSQL servers.
 
-For every number of updates each strategy maintains its own batch of that size, several times; its time is
-the median from the cut of the round to the view's delta, without applying it, which is the same for all.
-Sequential maintenance asks per update: it is measured once, for the smallest number of updates. Optionally
-all relations are copied into one server as a materialized view, and REFRESH is timed against a round of one
-update per thousand rows.
+For every number of updates each strategy maintains its own batch of that size, several times; its time is the
+median from the start of the round to the view's delta, without applying the delta, which takes the same time
+for all. Sequential maintenance queries per update, so it is measured once, for the smallest number of
+updates. Optionally all relations are copied into one server as a materialized view, and REFRESH is timed
+against a round of one update per thousand rows.
 """
 
 from __future__ import annotations
@@ -108,26 +108,26 @@ def bench_maintain(
                 maintenance.manager.start()
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
-                chosen = [one for one in strategies if one != SEQUENTIAL or count == min(updates)]
+                chosen = [name for name in strategies if name != SEQUENTIAL or count == min(updates)]
                 reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in chosen}
                 for number in range(repeats):  # in turns, so that a busy moment of the machine hits all
-                    # In another order each time: a round after a large one finds its memory given back.
+                    # In another order each time: a round after a large one has to allocate memory again.
                     for strategy in chance.sample(chosen, len(chosen)):
                         if strategy != SEQUENTIAL or number == 0:
-                            reports[strategy].append(_round(maintenance, turns, strategy, write, count))
+                            reports[strategy].append(round_of(maintenance, turns, strategy, write, count))
                 results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
                 for strategy, found in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {found}")
             wrong = maintenance.manager.verify()
-            figures: dict[str, Any] = {
+            metrics: dict[str, Any] = {
                 "bench": "maintain", "relations": relations, "rows": rows, "servers": servers, "ratio": ratio,
                 "indexed": indexed,
                 "load_seconds": round(load_seconds, 3), "results": results, "wrong_rows": wrong,
                 "ratios": ratios_of(results),
             }  # fmt: skip
             if refresh:
-                figures["refresh"] = _refresh(maintenance, turns, tables, dsn_of, write, rows, repeats, note)
-        return figures
+                metrics["refresh"] = _refresh(maintenance, turns, tables, dsn_of, write, rows, repeats, note)
+        return metrics
 
 
 class Turns:
@@ -153,9 +153,10 @@ class Turns:
             chooser.save(store)
 
 
-def _round(
+def round_of(
     maintenance: Maintenance, turns: Turns, strategy: str, write: Callable[[int], None], count: int
 ) -> RoundReport:
+    """One round by a strategy, after `count` updates."""
     turns.strategy = strategy
     write(count)
     report = maintenance.manager.round()
@@ -164,7 +165,7 @@ def _round(
 
 
 def summary_of(reports: Sequence[RoundReport]) -> dict[str, Any]:
-    """Rounds of one strategy: medians."""
+    """The medians over the rounds of one strategy."""
     return {
         "seconds": round(statistics.median(report.maintain_seconds for report in reports), 4),
         "query_seconds": round(statistics.median(report.query_seconds for report in reports), 4),
@@ -179,7 +180,7 @@ def ratios_of(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[st
     """How many times faster conditional grouping is than the others; the choice against the best."""
     ratios: dict[str, dict[str, float]] = {}
     for count, by_strategy in results.items():
-        seconds = {name: one["seconds"] for name, one in by_strategy.items()}
+        seconds = {name: measured["seconds"] for name, measured in by_strategy.items()}
         if "conditional" in seconds:
             base = max(seconds["conditional"], 1e-9)
             ratios[count] = {f"{name}/conditional": round(value / base, 2) for name, value in seconds.items()}
@@ -220,7 +221,7 @@ def _refresh(
         connection.execute("REFRESH MATERIALIZED VIEW whole")
         refresh_seconds = time.monotonic() - began
     count = max(len(tables), rows // 1000 * len(tables))
-    reports = [_round(maintenance, turns, "conditional", write, count) for _ in range(repeats)]
+    reports = [round_of(maintenance, turns, "conditional", write, count) for _ in range(repeats)]
     seconds = statistics.median(report.lag_seconds for report in reports)
     return {
         "refresh_seconds": round(refresh_seconds, 3),

@@ -1,10 +1,10 @@
 """Relations of the benchmark `maintain` on real PostgreSQL servers, and the updates that hit them (10.5.1).
 
 A chain r0.b = r1.a, r1.b = r2.a, ... Every value of a join column occurs `ratio` times, so an update changes
-about ratio^(n-1) rows of the view. So that the view does not outgrow the machine, only the first `joining`
-rows of a relation join at all; updates hit these. Rows have about 64 bytes. Join columns have an index if
-wanted: without one a query scans the relation, and with one its cost follows the keys it carries. Half of the
-updates are inserts of values in range, half delete rows that are there.
+about ratio^(n-1) rows of the view. To keep the view small, only the first `joining` rows of a relation join
+at all; updates hit these rows. Rows have about 64 bytes. Join columns have an index if wanted: without one a
+query scans the relation, and with one its cost follows the keys it carries. Half of the updates insert values
+in range, half delete existing rows.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ import psycopg
 
 from spillway.errors import JobError
 
-_PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
+PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
 _SHARED_BUFFERS = "512MB"
 _RESTART_SECONDS = 30.0
-_NOWHERE = 1 << 40
-"""Values of `b` from here on are values of no `a`."""
+NOWHERE = 1 << 40
+"""Values of `b` from here on match no `a`."""
 
 
 @contextmanager
 def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
-    """The DSNs of `count` servers that run as long as the context."""
+    """Starts `count` servers for the duration of the context and gives their DSNs."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -47,7 +47,7 @@ def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 servers.append(cast("Any", pgserver).get_server(root / f"pg{number}", cleanup_mode="stop"))
-            restart_with(servers[-1], shared_buffers=_SHARED_BUFFERS)  # holds its relations
+            restart_with(servers[-1], shared_buffers=_SHARED_BUFFERS)  # large enough for its relations
         yield [str(server.get_uri()) for server in servers]
     finally:
         for server in servers:
@@ -55,7 +55,7 @@ def postgres_servers(root: Path, count: int) -> Iterator[list[str]]:
 
 
 def restart_with(server: Any, **settings: str) -> None:
-    """Restart an embedded server with other settings, as an installed one would have."""
+    """Restart an embedded server with the settings of an installed one."""
     pid = server.get_pid()
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for name, value in settings.items():
@@ -78,7 +78,7 @@ def _runs(pid: int) -> bool:
 
 
 def joining_rows(rows: int, ratio: float, relations: int) -> int:
-    """How many rows of each relation join, so that the view has about as many rows as a relation."""
+    """The number of joining rows per relation for which the view has about as many rows as a relation."""
     return max(1, min(rows, int(rows / ratio ** (relations - 1))))
 
 
@@ -87,13 +87,13 @@ def create_relation(
 ) -> None:
     """A relation of `rows` rows; of the first `joining` every join value occurs about `ratio` times."""
     values = max(1, int(joining / ratio))
-    prime = _PRIMES[seed % len(_PRIMES)]
+    prime = PRIMES[seed % len(PRIMES)]
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
         connection.execute(f"CREATE TABLE {table} (id bigint, a bigint, b bigint, payload text)")
         connection.execute(
             f"INSERT INTO {table} SELECT g, CASE WHEN g < {joining} THEN g % {values} ELSE -1 - g END, "
-            f"CASE WHEN g < {joining} THEN (g * {prime} + {seed}) % {values} ELSE {_NOWHERE} + g END, "
+            f"CASE WHEN g < {joining} THEN (g * {prime} + {seed}) % {values} ELSE {NOWHERE} + g END, "
             f"md5(g::text) FROM generate_series(0::bigint, {rows} - 1) g"
         )
         for column in ("id", "a", "b") if indexed else ("id",):
@@ -102,7 +102,7 @@ def create_relation(
 
 
 class JoiningRows:
-    """The ids of the rows that join; as many are inserted as deleted, so the view keeps its size."""
+    """The ids of the joining rows; inserts and deletes are equal in number, so the view keeps its size."""
 
     def __init__(self, joining: int, seed: int) -> None:
         self._ids = np.arange(joining)
@@ -110,7 +110,7 @@ class JoiningRows:
         self._next = 1 << 41
 
     def exchange(self, count: int) -> tuple[list[int], list[int]]:
-        """Ids of new rows, and ids of as many that are there and go."""
+        """The ids of new rows, and of as many existing rows to delete."""
         count = min(count, len(self._ids))
         places = self._chance.choice(len(self._ids), count, replace=False)
         gone, fresh = self._ids[places], np.arange(self._next, self._next + count)
@@ -122,7 +122,7 @@ class JoiningRows:
 def update_relation(
     dsn: str, table: str, *, updates: int, joining: JoiningRows, values: int, chance: random.Random
 ) -> None:
-    """Half inserts, half deletes of rows that are there; one transaction."""
+    """Half inserts, half deletes of existing rows, in one transaction."""
     fresh, gone = joining.exchange(max(1, updates // 2))
     lefts, rights = ([chance.randrange(values) for _ in fresh] for _ in range(2))
     with psycopg.connect(dsn) as connection:

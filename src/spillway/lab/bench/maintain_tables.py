@@ -1,6 +1,6 @@
-"""`spillway bench maintain --spark`: the strategies on a chain of Delta tables, every query a Spark job.
+"""`spillway bench maintain --spark`: the strategies on a chain of Delta tables; every query is a Spark job.
 
-Updates are appends: to delete a row of a Delta table is to write its file anew, which would measure Delta.
+Updates are appends: deleting a row of a Delta table rewrites its file, which would measure Delta.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from spillway.lab.bench.maintain import Turns, ratios_of, summary_of
-from spillway.lab.bench.maintain_data import chain_view, joining_rows
+from spillway.lab.bench.maintain import Turns, ratios_of, round_of, summary_of
+from spillway.lab.bench.maintain_data import NOWHERE, PRIMES, chain_view, joining_rows
 from spillway.maintain import (
     AUTO,
     SPARK,
@@ -29,9 +29,6 @@ from spillway.maintain import (
 )
 from spillway.model import View
 from spillway.spark.maintain import SparkServer
-
-_PRIMES = (7_919, 104_729, 1_299_709, 15_485_863)
-_NOWHERE = 1 << 40
 
 
 def bench_tables(
@@ -77,21 +74,15 @@ def bench_tables(
             if AUTO in strategies:
                 note("learning costs from sample queries")
                 maintenance.manager.start()
-
-            def round_of(strategy: str, count: int) -> RoundReport:
-                turns.strategy = strategy
-                write(count)
-                report = maintenance.manager.round()
-                assert report is not None
-                return report
-
-            round_of(strategies[0], min(updates))  # the first jobs compile their code
+            # The first jobs compile their code.
+            round_of(maintenance, turns, strategies[0], write, min(updates))
             results: dict[str, dict[str, dict[str, Any]]] = {}
             for count in updates:
                 reports: dict[str, list[RoundReport]] = {strategy: [] for strategy in strategies}
                 for _ in range(repeats):  # in turns, because every round adds files
                     for strategy in chance.permutation(strategies):
-                        reports[str(strategy)].append(round_of(str(strategy), count))
+                        report = round_of(maintenance, turns, str(strategy), write, count)
+                        reports[str(strategy)].append(report)
                 results[str(count)] = {strategy: summary_of(found) for strategy, found in reports.items()}
                 for strategy, summary in results[str(count)].items():
                     note(f"{count} updates, {strategy}: {summary}")
@@ -105,13 +96,13 @@ def bench_tables(
 def _rows(ids: Any, numbers: Any, joining: int, ratio: float, seed: int) -> pa.Table:
     """Rows of a relation as in `bench/maintain_data.py`, without text."""
     values = max(1, int(joining / ratio))
-    left, right = numbers % values, (numbers * _PRIMES[seed % len(_PRIMES)] + seed) % values
+    left, right = numbers % values, (numbers * PRIMES[seed % len(PRIMES)] + seed) % values
     joins = numbers < joining
     return pa.table(
         {
             "id": pa.array(ids, pa.int64()),
             "a": pa.array(np.where(joins, left, -1 - numbers), pa.int64()),
-            "b": pa.array(np.where(joins, right, _NOWHERE + numbers), pa.int64()),
+            "b": pa.array(np.where(joins, right, NOWHERE + numbers), pa.int64()),
             "payload": pa.array(numbers * 31, pa.int64()),
         }
     )

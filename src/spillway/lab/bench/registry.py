@@ -10,7 +10,7 @@ class Benchmark:
     name: str
     compares: str
     seed: str
-    """Where the question comes from."""
+    """The publication that the question comes from."""
     section: str
     expected: str
 
@@ -66,4 +66,4 @@ _ALL = (
         "conditional grouping sends the fewest queries, and is ahead with several changed sources",
     ),
 )
-BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType({one.name: one for one in _ALL})
+BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType({benchmark.name: benchmark for benchmark in _ALL})

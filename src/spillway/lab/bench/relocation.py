@@ -1,7 +1,7 @@
-"""The benchmark `relocation`: what moving costs, and what it brings, on one Spark session.
+"""The benchmark `relocation`: the cost and the benefit of moving groups, on one Spark session.
 
 Moving: the same files with and without a move of some groups every few epochs, in turn. Balance: processors
-that are as slow as an experiment says (they sleep), so that five of them run on two cores.
+sleep to be as slow as an experiment says, so five of them fit two cores.
 """
 
 import tempfile
@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from spillway.job import SourceSpec
-from spillway.lab.bench.relocation_metrics import Entry, balance_figures, moving_figures, resize_figures
+from spillway.lab.bench.relocation_metrics import Entry, balance_metrics, moving_metrics, resize_metrics
 from spillway.lab.engines import STREAMS, VIEW
 from spillway.manager.journal import FILE_NAME, read_journal
 from spillway.model import members, placed_on
@@ -23,18 +23,18 @@ from spillway.workload import UniformJoin, write_streams
 
 GROUPS = 64
 MOVE_EPOCHS = 15
-"""One relocation in so many epochs."""
+"""Epochs between two relocations."""
 MOVED_SHARE = 0.4
-"""Of the groups of a processor."""
+"""The share of a processor's groups that moves."""
 WIDTH_BYTES = 400
 PAIRS = 2
 RESIZE_FILES = 3
 """Files per epoch."""
 SLOW_FACTOR, SLOW_PROCESSORS, SLOW_GROUPS = 2.5, 5, 60
 SETTINGS = {"spark.master": f"local[{SLOW_PROCESSORS},4]"}
-"""All processors at once: those that sleep need no core, but a place."""
+"""All processors run at once: a sleeping one needs a task slot, but no core."""
 ROW_SECONDS = 1e-4
-"""Emulated service time: with 9,000 rows a processor is busy for 0.9 s, more than an epoch costs besides."""
+"""Emulated service time: a processor is busy for 0.9 s with 9,000 rows, longer than the rest of an epoch."""
 BALANCE_EPOCHS, BALANCE_ROWS = 40, 3_000
 """Epochs, and rows per stream and epoch for each processor."""
 UNLOADED, SLOWED, BALANCED = "unloaded", "slowed", "slowed, flux-load"
@@ -43,16 +43,16 @@ UNLOADED, SLOWED, BALANCED = "unloaded", "slowed", "slowed, flux-load"
 def bench_relocation(
     session: Session, *, rows: int, epochs: int, balance: bool, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """`rows` per stream and `epochs` for the cost of moving; `balance`: the second part too."""
+    """`rows` per stream and `epochs` are for the cost of moving; `balance` adds the second part."""
     rows -= rows % epochs  # files of equal length
-    figures: dict[str, Any] = {"bench": "relocation", "rows": rows, "epochs": epochs}
+    metrics: dict[str, Any] = {"bench": "relocation", "rows": rows, "epochs": epochs}
     with tempfile.TemporaryDirectory(prefix="spillway-bench-relocation-") as scratch:
         root = Path(scratch)
-        figures |= _moving(session, root, rows, epochs, note)
-        figures |= _resizing(session, root, epochs, note)
+        metrics |= _moving(session, root, rows, epochs, note)
+        metrics |= _resizing(session, root, epochs, note)
         if balance:
-            figures |= _balance(session, root, note)
-    return figures
+            metrics |= _balance(session, root, note)
+    return metrics
 
 
 def _moving(
@@ -66,12 +66,12 @@ def _moving(
     moving: list[Sequence[Entry]] = []
     for pair in range(PAIRS):
         variants = [(still, None), (moving, _Mover())]
-        for runs, mover in variants[:: 1 if pair % 2 == 0 else -1]:  # whoever comes first is slower
+        for runs, mover in variants[:: 1 if pair % 2 == 0 else -1]:  # the first run is slower
             out = root / f"{pair}-{'still' if mover is None else 'moving'}"
             entries = _run(session, root / "data", out, mover, processors=2, groups=GROUPS)
             note(f"{out.name}: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
             runs.append(entries)
-    return moving_figures(still, moving)
+    return moving_metrics(still, moving)
 
 
 def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], None]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], N
     options = {"processors": 2, "groups": GROUPS, "files": RESIZE_FILES}
     entries = _run(session, root / "data", root / "resize", resizer, **options)
     note(f"resize: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
-    return resize_figures(entries, asked)
+    return resize_metrics(entries, asked)
 
 
 def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[
         "processors": SLOW_PROCESSORS,
         "groups": SLOW_GROUPS,
         "row_seconds": ROW_SECONDS,
-        "load_signal": PROCESSOR,  # there are more processors than cores: a step's own time says little
+        "load_signal": PROCESSOR,  # there are more processors than cores, so a step's own time says little
     }
     flux: dict[str, Any] = {"adapt": "flux-load", "policy": {"imbalance_threshold": 1.1}}
     variants: dict[str, dict[str, Any]] = {
@@ -105,7 +105,7 @@ def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[
     for number, (name, options) in enumerate(variants.items()):
         runs[name] = _run(session, root / "slow", root / f"balance-{number}", **emulated, **options)
         note(f"{name}: {sum(entry['seconds']['total'] for entry in runs[name]):.1f} s")
-    return balance_figures(runs, UNLOADED)
+    return balance_metrics(runs, UNLOADED)
 
 
 class _Hand(ABC):
@@ -140,7 +140,7 @@ class _Resizer(_Hand):
         self._wanted = wanted
 
     def after(self, query: Query, epoch: int) -> None:
-        if epoch in self._wanted:  # from another thread, as users do it: it prepares beside the epochs
+        if epoch in self._wanted:  # from another thread, as users do: it prepares while epochs run
             Thread(target=query.resize, args=(self._wanted[epoch],), daemon=True).start()
 
 

@@ -1,11 +1,11 @@
-"""The figures of `bench relocation`, from journals alone. Pure.
+"""The metrics of `bench relocation`, from journals alone. Pure.
 
-Cost of moving: rows per second of runs in which some groups change their processor every so many epochs, over
-those of runs in which nothing moves; medians over pairs of runs. Delay: the median length of epochs in which
-a receiver loads, over that of the others of the same run; and the rows that any epoch left for later.
+Cost of moving: rows per second of runs in which some groups change their processor every few epochs, over
+those of runs without moves; medians over pairs of runs. Delay: the median length of epochs in which a
+receiver loads, over that of the other epochs of the same run; and the most rows that any epoch left pending.
 Balance: rows per second over the last epochs of a run with emulated service times, one processor slowed down,
-over the same without the slow-down. Resize: the longest time from the end of one epoch to that of the next,
-in the epochs after a request for another number of processors, beyond the median of all, in such medians.
+over the same without the slow-down. Resize: the longest time between the ends of two epochs after a request
+for another number of processors, minus the median over all epochs, as a multiple of that median.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,16 @@ RESIZE_EPOCHS = 5
 
 
 def rows_per_s(entries: Sequence[Entry]) -> float:
-    """Of all epochs with input but the first few."""
-    counted = _input(entries)[WARM_EPOCHS:]
-    seconds = sum(entry["seconds"]["total"] for entry in counted)
-    return float(sum(entry["input_rows"] for entry in counted) / max(seconds, 1e-9))
+    """Rows per second over all epochs with input except the first few."""
+    return _rate(_input(entries)[WARM_EPOCHS:])
 
 
 def steady_rows_per_s(entries: Sequence[Entry]) -> float:
-    """Of the last epochs with input."""
-    counted = _input(entries)[-STEADY_EPOCHS:]
+    """Rows per second over the last epochs with input."""
+    return _rate(_input(entries)[-STEADY_EPOCHS:])
+
+
+def _rate(counted: Sequence[Entry]) -> float:
     seconds = sum(entry["seconds"]["total"] for entry in counted)
     return float(sum(entry["input_rows"] for entry in counted) / max(seconds, 1e-9))
 
@@ -37,11 +38,11 @@ def rounds(entries: Sequence[Entry]) -> int:
     return sum(bool(entry["relocation"]["begun"]) for entry in entries)
 
 
-def moving_figures(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[Entry]]) -> dict[str, Any]:
+def moving_metrics(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[Entry]]) -> dict[str, Any]:
     """`still` and `moving` are runs of the same input, in pairs."""
-    one = [entry for run in moving for entry in run]
-    loads = [load for entry in one for load in entry["relocation"]["loads"]]
-    switched = [move for entry in one for move in entry["relocation"]["switched"]]
+    entries = [entry for run in moving for entry in run]
+    loads = [load for entry in entries for load in entry["relocation"]["loads"]]
+    switched = [move for entry in entries for move in entry["relocation"]["switched"]]
     rates = [rows_per_s(run) for run in moving], [rows_per_s(run) for run in still]
     return {
         "rows_per_s": {"moving": round(median(rates[0])), "still": round(median(rates[1]))},
@@ -51,11 +52,11 @@ def moving_figures(still: Sequence[Sequence[Entry]], moving: Sequence[Sequence[E
         "loads": len(loads),
         "largest_load_bytes": max((load["bytes"] for load in loads), default=0),
         "loading_epoch_ratio": _loading_ratio(moving),
-        "pending_rows_max": max(entry["pending_rows"] for entry in one),
+        "pending_rows_max": max(entry["pending_rows"] for entry in entries),
     }
 
 
-def balance_figures(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[str, Any]:
+def balance_metrics(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[str, Any]:
     """`runs` by name; `unloaded` is the one that the others are compared with."""
     steady = {name: steady_rows_per_s(entries) for name, entries in runs.items()}
     return {
@@ -69,7 +70,7 @@ def balance_figures(runs: Mapping[str, Sequence[Entry]], unloaded: str) -> dict[
     }
 
 
-def resize_figures(entries: Sequence[Entry], requested: Sequence[int]) -> dict[str, Any]:
+def resize_metrics(entries: Sequence[Entry], requested: Sequence[int]) -> dict[str, Any]:
     """A run in which other numbers of processors were asked for after these epochs."""
     ends = {entry["sequence"]: entry["time"] + entry["seconds"]["total"] for entry in entries}
     gaps = {number: ends[number] - ends[number - 1] for number in ends if number - 1 in ends}

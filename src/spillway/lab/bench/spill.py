@@ -1,10 +1,10 @@
 """The benchmark `spill`: the same files with all, half and a fifth of the memory that their state needs.
 
-Spillway without a limit runs first: its largest state on one processor is the memory that is needed. Then it
+Spillway runs first without a limit: its largest state on one processor is the memory that is needed. Then it
 runs with half and a fifth of that as its whole budget, and Spark's own join runs with RocksDB as its state
-store and as much memory as it likes. Each runs in a process of its own; its time includes clean-up.
+store and unlimited memory. Each run has its own process, and its time includes clean-up.
 
-How long a spill holds up an epoch is measured apart, with more rows: where 200 MB are full and 30 % are
+How long a spill delays an epoch is measured separately, with more rows: when 200 MB are full and 30 % are
 freed.
 """
 
@@ -20,7 +20,7 @@ from spillway.lab.bench.spill_metrics import (
     SHARES,
     Entry,
     peak_resident_bytes,
-    spill_figures,
+    spill_metrics,
     spill_pauses,
 )
 from spillway.lab.engines import (
@@ -36,16 +36,16 @@ from spillway.manager import MINIMUM_BYTES
 from spillway.manager.journal import read_journal
 
 WARM_UP_ROWS = 30_000
-"""Less than `bench join` takes: with RocksDB a warm-up of its size would be longer than the run."""
+"""Fewer than in `bench join`: with RocksDB that warm-up would take longer than the run."""
 PAUSE_ROWS, PAUSE_FILES, PAUSE_MEMORY_BYTES = 3_300_000, 44, 267 << 20
-"""Of this budget 200 MB are for state; they are full after about three quarters of the files."""
+"""200 MB of this budget are for state; they are full after about three quarters of the files."""
 PAUSE = "spillway-200MB"
 
 
 def bench_spill(
     *, rows: int, epochs: int, limit_seconds: float, pause: bool, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Runs all variants and compares; `limit_seconds` stops a run that is too slow to wait for."""
+    """Runs all variants and compares them; `limit_seconds` stops a slow run."""
     results: list[PeerResult] = []
     journals: dict[str, list[Entry]] = {}
     with tempfile.TemporaryDirectory(prefix="spillway-bench-spill-") as scratch:
@@ -70,21 +70,21 @@ def bench_spill(
         )
         results.append(_run(SPARK_ROCKSDB, argv, limit_seconds, note))
     settings = {"rows": rows, "epochs": epochs, "needed_bytes": needed_bytes}
-    figures = {"bench": "spill", **settings, **spill_figures(results, journals)}
-    return figures | {"spill_pauses": _pauses(limit_seconds, note)} if pause else figures
+    metrics = {"bench": "spill", **settings, **spill_metrics(results, journals)}
+    return metrics | {"spill_pauses": _pauses(limit_seconds, note)} if pause else metrics
 
 
 def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str, float]]:
-    """The spills of a state of 200 MB per processor, and the share of the epoch that each held up."""
+    """The spills of a state of 200 MB per processor, and the share of the epoch that each took."""
     with tempfile.TemporaryDirectory(prefix="spillway-bench-pause-") as scratch:
         root = Path(scratch)
         write_join_data(root / "data", rows=PAUSE_ROWS, files=PAUSE_FILES)
         argv = spillway_argv(root / "data", root / "out", memory_bytes=PAUSE_MEMORY_BYTES)
         pauses = spill_pauses(run_with_journal(PAUSE, argv, limit_seconds, note)[1])
-    for one in pauses:
+    for spill in pauses:
         note(
-            f"spill of {one['spilled_bytes'] / 1e6:.0f} of {one['resident_bytes'] / 1e6:.0f} MB: "
-            f"{one['pause_seconds'] * 1000:.0f} ms, {one['share']:.1%} of the epoch"
+            f"spill of {spill['spilled_bytes'] / 1e6:.0f} of {spill['resident_bytes'] / 1e6:.0f} MB: "
+            f"{spill['pause_seconds'] * 1000:.0f} ms, {spill['share']:.1%} of the epoch"
         )
     return pauses
 

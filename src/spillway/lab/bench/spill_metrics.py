@@ -1,4 +1,4 @@
-"""The figures of `bench spill`, from results and journals alone.
+"""The metrics of `bench spill`, from results and journals alone.
 
 How they are computed: the time to half is that of the first commit after which at least half of the final
 results are out. The pause of a spill is the time in which a processor frees memory, the longest of all
@@ -6,8 +6,8 @@ processors, over the time of its epoch. The ratio of clean-up is rows that drove
 per second of those epochs, over the same of the epochs with input; both include the fixed cost of a job. A
 row of the last input drives several terms of the clean-up and counts in each.
 
-A figure that cannot be had is None, never 0. A peer that was stopped early counts with its limit: then the
-ratio to it is the most that it can be.
+A metric that cannot be computed is None, never 0. A peer that was stopped early counts with its limit: then
+the ratio to it is the most that it can be.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,19 +17,21 @@ from spillway.lab.engines import SPARK_ROCKSDB, PeerResult, results_agree
 
 FULL, HALF, FIFTH = "spillway-1x", "spillway-1/2", "spillway-1/5"
 SHARES = {HALF: 2, FIFTH: 5}
-"""The variants with less memory than is needed, and what it is divided by."""
+"""The variants with less memory than needed, and the divisor of the memory."""
 
 Entry = Mapping[str, Any]
 
 
-def spill_figures(results: Sequence[PeerResult], journals: Mapping[str, Sequence[Entry]]) -> dict[str, Any]:
+def spill_metrics(results: Sequence[PeerResult], journals: Mapping[str, Sequence[Entry]]) -> dict[str, Any]:
     """What `spillway bench spill --json` prints; `journals` has the epochs of each run of Spillway."""
     by_name = {result.engine: result for result in results}
     counts = {result.results for result in results if result.finished}
     final = max(counts, default=0)
     return {
         "seconds": {name: result.seconds for name, result in by_name.items()},
-        "seconds_to_half": {name: seconds_to_half(one.progress, final) for name, one in by_name.items()},
+        "seconds_to_half": {
+            name: seconds_to_half(result.progress, final) for name, result in by_name.items()
+        },
         "results": {name: result.results for name, result in by_name.items()},
         "checksums": {name: result.checksum for name, result in by_name.items() if result.checksum},
         "results_agree": results_agree(results),
@@ -47,14 +49,15 @@ def spill_figures(results: Sequence[PeerResult], journals: Mapping[str, Sequence
 
 
 def seconds_to_half(progress: Sequence[tuple[float, int]], results: int) -> float | None:
-    """When half of the results were out; `progress` has the results so far at each commit."""
+    """The time until half of the results were out; `progress` has the results so far at each commit."""
     return next((seconds for seconds, so_far in progress if results and 2 * so_far >= results), None)
 
 
 def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
-    """The largest share of an epoch that began with a spill in which memory was freed."""
+    """The largest share of its time that an epoch spent on freeing memory for a spill."""
     shares = (
-        max(one["seconds"].get("free", 0.0) for one in entry["processors"]) / entry["seconds"]["total"]
+        max(processor["seconds"].get("free", 0.0) for processor in entry["processors"])
+        / entry["seconds"]["total"]
         for entry in epochs
         if entry["spills"]
     )
@@ -62,10 +65,12 @@ def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
 
 
 def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
-    """Each spill: what was there, what was freed, and for how long the epoch waited for it."""
+    """Each spill: the resident bytes, the freed bytes, and how long the epoch waited."""
     found = []
     for entry in epochs:
-        seconds = {one["processor"]: one["seconds"].get("free", 0.0) for one in entry["processors"]}
+        seconds = {
+            processor["processor"]: processor["seconds"].get("free", 0.0) for processor in entry["processors"]
+        }
         for spill in entry["spills"]:
             pause = seconds[spill["processor"]]
             found.append(
@@ -80,19 +85,21 @@ def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
 
 
 def cleanup_rows_ratio(epochs: Sequence[Entry]) -> float | None:
-    """Speed of clean-up over speed at run time, in driving rows per second."""
+    """Speed of clean-up over speed at run time, in probing rows per second."""
     cleanup, runtime = _rows_per_s(_cleanup_epochs(epochs)), _rows_per_s(_input_epochs(epochs))
     return cleanup / runtime if cleanup is not None and runtime else None
 
 
 def peak_resident_bytes(epochs: Iterable[Entry]) -> int:
     """The most state that any one processor held after any epoch."""
-    return max((one["resident_bytes"] for entry in epochs for one in entry["processors"]), default=0)
+    return max(
+        (processor["resident_bytes"] for entry in epochs for processor in entry["processors"]), default=0
+    )
 
 
 def _rows_per_s(epochs: Sequence[Entry]) -> float | None:
     seconds = sum(entry["seconds"]["total"] for entry in epochs)
-    rows = sum(one["probed_rows"] for entry in epochs for one in entry["processors"])
+    rows = sum(processor["probed_rows"] for entry in epochs for processor in entry["processors"])
     return rows / seconds if seconds > 0 else None
 
 

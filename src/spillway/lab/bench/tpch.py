@@ -19,32 +19,32 @@ DEFAULT_QUERIES = ("q3", "q9_columns")
 def bench_tpch(
     *, data: Path, queries: Sequence[str], repeats: int, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Medians of `repeats` turns each, after warm-ups; ratios below 1: `compute` is faster."""
+    """Medians of `repeats` turns each, after warming up; below 1, `compute` is faster."""
     if not data.is_dir():
-        raise JobError(f"bench tpch: {data} is no directory; give one with customer.parquet and so on")
+        raise JobError(f"bench tpch: {data} is not a directory; give one with customer.parquet and so on")
     for query in queries:
         tables_of(query, data)
     from spillway.lab.bench.tpch_run import TpchBench
     from spillway.spark.session import Session
 
-    figures = []
+    metrics = []
     with (
         tempfile.TemporaryDirectory(prefix="spillway-bench-tpch-") as scratch,
         Session(settings=SPARK_DEFAULTS) as session,
     ):
         bench = TpchBench(session.spark, read_costs(), data, Path(scratch))
         for query in queries:
-            figures.append(query_figures(bench.run(query, repeats)))
-            note(_line(figures[-1]))
+            metrics.append(query_metrics(bench.run(query, repeats)))
+            note(_line(metrics[-1]))
     return {
         "bench": "tpch",
         "repeats": repeats,
-        "ratio_worst": max(one["ratio"] for one in figures),
-        "queries": figures,
+        "ratio_worst": max(query["ratio"] for query in metrics),
+        "queries": metrics,
     }
 
 
-def query_figures(runs: "TpchRuns") -> dict[str, Any]:
+def query_metrics(runs: "TpchRuns") -> dict[str, Any]:
     """Of one query: medians, and what ran."""
     compute, spark = median(runs.compute_seconds), median(runs.spark_seconds)
     opening = median(runs.opening_seconds)
@@ -59,14 +59,14 @@ def query_figures(runs: "TpchRuns") -> dict[str, Any]:
         "spark_opening_seconds": round(opening, 3),
         "ratio": round(compute / spark, 3),
         "ratio_to_spark_without_opening": round(compute / (spark - opening), 3),
-        "all_compute_seconds": [round(one, 3) for one in runs.compute_seconds],
-        "all_spark_seconds": [round(one, 3) for one in runs.spark_seconds],
+        "all_compute_seconds": [round(seconds, 3) for seconds in runs.compute_seconds],
+        "all_spark_seconds": [round(seconds, 3) for seconds in runs.spark_seconds],
     }
 
 
-def _line(one: dict[str, Any]) -> str:
+def _line(query: dict[str, Any]) -> str:
     return (
-        f"{one['query']}: {one['compute_seconds']:.2f} s ({one['way']}; statistics "
-        f"{one['statistics_seconds']:.2f} s), Spark {one['spark_seconds']:.2f} s: "
-        f"{one['ratio']:.2f} times as long"
+        f"{query['query']}: {query['compute_seconds']:.2f} s ({query['way']}; statistics "
+        f"{query['statistics_seconds']:.2f} s), Spark {query['spark_seconds']:.2f} s: "
+        f"{query['ratio']:.2f} times as long"
     )

@@ -1,7 +1,7 @@
 """Runs a query of `bench tpch` by `compute` and by Spark's own plan, in turns, in one session.
 
-Both begin with nothing: they open the tables, plan, and write the result as Parquet. `compute` also makes its
-statistics, every time. Both have the settings of the session; Spark gets the text of the query as it is.
+Both start from scratch: they open the tables, plan, and write the result as Parquet. `compute` also collects
+its statistics each time. Both have the settings of the session; Spark gets the text of the query as it is.
 """
 
 import shutil
@@ -24,13 +24,13 @@ WARM_UPS = 2
 
 @dataclass(slots=True)
 class TpchRuns:
-    """The times of one query, a turn each; warm-ups are not among them."""
+    """The times of one query, one per turn, without warm-ups."""
 
     query: str
     compute_seconds: list[float] = field(default_factory=list)
     spark_seconds: list[float] = field(default_factory=list)
     opening_seconds: list[float] = field(default_factory=list)
-    """Of Spark's times, until the tables are open."""
+    """The part of Spark's times until the tables are open."""
     statistics_seconds: list[float] = field(default_factory=list)
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class TpchBench:
         self._spark, self._units, self._data, self._scratch = spark, units, data, scratch
 
     def run(self, query: str, repeats: int) -> TpchRuns:
-        """All turns of one query; in every other one Spark begins. Results are compared once."""
+        """All turns of one query; Spark starts every other turn. Results are compared once."""
         runs, paths = TpchRuns(query), tables_of(query, self._data)
         for turn in range(-WARM_UPS, repeats):
             for is_ours in (True, False) if turn % 2 else (False, True):
@@ -77,12 +77,12 @@ class TpchBench:
             runs.opening_seconds.append(opened - began)
 
     def _compare(self, query: str) -> None:
-        """The same rows, as bags."""
+        """Check that both results have the same rows, with repetitions."""
         ours, theirs = (f"read_parquet('{self._scratch}/{name}/*.parquet')" for name in ("ours", "spark"))
         with duckdb.connect() as database:
-            for one, other in ((ours, theirs), (theirs, ours)):
+            for left, right in ((ours, theirs), (theirs, ours)):
                 ((wrong,),) = database.execute(
-                    f"SELECT count(*) FROM (FROM {one} EXCEPT ALL FROM {other})"
+                    f"SELECT count(*) FROM (FROM {left} EXCEPT ALL FROM {right})"
                 ).fetchall()
                 if wrong:
                     raise ComputeError(f"bench tpch: {wrong} rows of {query} differ from Spark's")

@@ -1,4 +1,4 @@
-"""Engines that run the same workload: Spillway, Spark's own joins, DuckDB; each in a process of its own.
+"""Engines that run the same workload: Spillway, Spark's own joins, DuckDB; each in its own process.
 
 Contract: every engine reads the same files, is timed from query start to end, and answers with one JSON line.
 """

@@ -22,17 +22,17 @@ VIEW_OF_KEYS = (
     "SELECT a.k AS k, a.id AS x, b.id AS y, c.id AS z FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
 )
 VIEW = f"{VIEW_OF_KEYS} WHERE a.p <> b.p AND b.p <> c.p"
-"""The payloads, all different, are state that must be looked at; the results themselves are narrow."""
+"""All payloads differ, so they are state that must be read; the results themselves are narrow."""
 WARM_UP_ROWS = 300_000
 WARM_UP_FILE_ROWS = 7_500
 MIN_WARM_UP_FILES = 12
-"""What each engine joins before its clock starts: enough for the JVM to compile what it runs all the time.
+"""What each engine joins before its clock starts: enough for the JVM to compile its hot code.
 
-That is above all what plans an epoch, so epochs count more than rows. With twelve files instead of forty, a
+That is mainly the planning of an epoch, so epochs count more than rows. With twelve files instead of forty, a
 third of the processor time of the run itself went to the JVM's compiler.
 """
 HELD_FOR_LONG = {"spark.network.timeout": "7200s"}
-"""Of a session that is held while others run: it must not take itself for dead."""
+"""For a session that is paused while others run: it must not time out."""
 ROWS_PER_KEY = 2
 DEFAULT_EPOCHS = 20
 WIDTH_BYTES = 40
@@ -97,7 +97,7 @@ SHAPES = {"join": JOIN, "tree": CHAIN}
 
 
 def fresh(out: Path) -> Path:
-    """A directory of its own for one more run: Spark's state stores write to the last one after its end."""
+    """A new directory for each run: Spark's state stores write to the old one after a run has ended."""
     out.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="run-", dir=out))
 

@@ -1,6 +1,6 @@
-"""DuckDB's one-shot batch join of the benchmark's files: what the machine can do when all input is known.
+"""DuckDB's one-shot batch join of the benchmark's files: the speed of the machine when all input is known.
 
-A program (see `engine_process`). Known limit: not incremental, one "epoch".
+A program (see `process`). Known limit: not incremental, one "epoch".
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The commands of the engines that benchmarks compare, each a program that `engine_process` runs."""
+"""The commands of the engines that benchmarks compare, each a program that `process` runs."""
 
 import sys
 from pathlib import Path
@@ -23,13 +23,8 @@ def spark_argv(
     shape: str = "join",
 ) -> list[str]:
     """The command of Spark's own chained stream-stream join."""
-    argv = [sys.executable, "-m", "spillway.lab.engines.spark_join", str(data), str(out), "--store", store]
-    argv += ["--cores", str(cores), "--shape", shape]
-    if limit_seconds is not None:
-        argv += ["--limit-seconds", str(limit_seconds)]
-    if warm_up_rows is not None:
-        argv += ["--warm-up-rows", str(warm_up_rows)]
-    return [*argv, "--free-run"] if free_run else argv
+    options = {"limit_seconds": limit_seconds, "warm_up_rows": warm_up_rows, "free_run": free_run}
+    return _argv("spark_join", data, out, store=store, cores=cores, shape=shape, **options)
 
 
 def spillway_argv(
@@ -43,24 +38,19 @@ def spillway_argv(
     shape: str = "join",
 ) -> list[str]:
     """The command of Spillway's own run; `memory_bytes` is the budget of one processor."""
-    argv = [
-        sys.executable,
-        "-m",
-        "spillway.lab.engines.spillway_join",
-        str(data),
-        str(out),
-        "--cores",
-        str(cores),
-    ]
-    argv += ["--shape", shape]
-    if memory_bytes is not None:
-        argv += ["--memory-bytes", str(memory_bytes)]
-    if warm_up_rows is not None:
-        argv += ["--warm-up-rows", str(warm_up_rows)]
-    return [*argv, "--free-run"] if free_run else argv
+    options = {"memory_bytes": memory_bytes, "warm_up_rows": warm_up_rows, "free_run": free_run}
+    return _argv("spillway_join", data, out, cores=cores, shape=shape, **options)
 
 
 def duckdb_argv(data: Path, out: Path, *, threads: int = 2, shape: str = "join") -> list[str]:
-    """The command of DuckDB's one-shot join: the limit, not a rival, since it sees all input at once."""
-    argv = [sys.executable, "-m", "spillway.lab.engines.duckdb_join", str(data), str(out)]
-    return [*argv, "--threads", str(threads), "--shape", shape]
+    """The command of DuckDB's one-shot join: an upper bound, because it sees all input at once."""
+    return _argv("duckdb_join", data, out, threads=threads, shape=shape)
+
+
+def _argv(program: str, data: Path, out: Path, **options: object) -> list[str]:
+    """A program of this package; None and False leave an option out, True gives it without a value."""
+    argv = [sys.executable, "-m", f"spillway.lab.engines.{program}", str(data), str(out)]
+    for name, value in options.items():
+        if value is not None and value is not False:
+            argv += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return argv

@@ -1,17 +1,17 @@
-"""An engine in a process of its own, with its memory observed and its time limited.
+"""An engine in its own process, with memory sampling and a time limit.
 
-It starts with its first turn and then stays up, warm, until it is closed: so engines can take turns on a
-machine whose speed changes. Between its turns it is held: Spark's state stores write snapshots long after the
-query has ended, and what ran beside that took 17 s instead of 12. For the same reason a turn begins when the
-disks have all that was written before.
+It starts with its first turn and stays warm until it is closed, so engines can take turns on a machine whose
+speed changes. Between its turns it is paused: Spark's state stores write snapshots long after the query has
+ended, and a run beside that took 17 s instead of 12. For the same reason a turn begins only when earlier
+writes have reached the disks.
 
 The protocol: for each line of its input the program runs once, and its answer is the next line of its output
 that is a JSON object (see `serve`); it ends with its input.
 
 Invariant: when `close` returns, no process of the engine's tree is left. An engine that fails, ends without
-an answer or overruns is a result (`finished` is false, `note` says why), so that one bad peer does not cost
-the others' figures. Known limit: a descendant that is born and orphaned between two memory samples is not
-found.
+an answer or takes too long still gives a result (`finished` is false, `note` says why), so one bad peer does
+not cost the metrics of the others. Known limit: a descendant that is born and orphaned between two memory
+samples is not found.
 """
 
 import os
@@ -36,8 +36,8 @@ from spillway.lab.engines.result import PeerResult, parse_answer
 from spillway.lab.engines.result_sum import parquet_sum
 
 GRACE_SECONDS = 240.0
-"""For start and warm-up of an engine, besides the limit of its run."""
-STOP_SECONDS = 10.0  # a JVM needs some to delete its scratch directories
+"""Time for the start and warm-up of an engine, in addition to the limit of its run."""
+STOP_SECONDS = 10.0  # a JVM needs time to delete its scratch directories
 _NOTE_CHARACTERS = 300
 
 
@@ -65,7 +65,7 @@ def run_subprocess(
 
 
 class EngineProcess:
-    """`engine` names results; absent, the answer does, or the program's name if there is none."""
+    """`engine` names the results; by default the answer does, or else the program's name."""
 
     def __init__(
         self, argv: Sequence[str], *, engine: str | None = None, environ: Mapping[str, str] | None = None
@@ -95,7 +95,7 @@ class EngineProcess:
         process = self._process or self._start()
         with ProcessMemory(process.pid) as memory:
             assert process.stdin is not None
-            with suppress(BrokenPipeError):  # it has ended: so has its output
+            with suppress(BrokenPipeError):  # the process has ended, and so has its output
                 process.stdin.write("\n")
                 process.stdin.flush()
             try:
@@ -112,7 +112,7 @@ class EngineProcess:
         return replace(result, peak_rss_bytes=memory.peak_rss_bytes, peak_pss_bytes=memory.peak_pss_bytes)
 
     def close(self) -> str:
-        """End the engine, and say how it failed, if it did."""
+        """End the engine; returns how it failed, if it did."""
         if self._process is None:
             return ""
         self._each(psutil.Process.resume)
@@ -130,10 +130,10 @@ class EngineProcess:
             return "" if self._over or not code else _failure(code, errors)
 
     def _each(self, act: Callable[[psutil.Process], None]) -> None:
-        """Hold every process of the tree, or let it go on."""
-        for one in self._seen.values():
+        """Pause every process of the tree, or resume it."""
+        for process in self._seen.values():
             with suppress(psutil.NoSuchProcess):
-                act(one)
+                act(process)
 
     def _start(self) -> subprocess.Popen[str]:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
@@ -152,7 +152,7 @@ class EngineProcess:
         self._lines.put(None)
 
     def _answer(self, limit_seconds: float | None) -> str | None:
-        """The next line that is a JSON object, None at the end; `queue.Empty` when time is over."""
+        """The next line that is a JSON object, None at the end; `queue.Empty` after the time limit."""
         until = None if limit_seconds is None else time.monotonic() + limit_seconds
         while True:
             left = None if until is None else max(0.0, until - time.monotonic())
@@ -190,7 +190,7 @@ class EngineProcess:
 
 
 def _stop(tree: Sequence[psutil.Process]) -> None:
-    """End what is left of a tree: politely, then not."""
+    """End the rest of a process tree: first terminate, then kill."""
     left = [process for process in tree if process.is_running()]
     for ask in (psutil.Process.terminate, psutil.Process.kill):
         for process in left:

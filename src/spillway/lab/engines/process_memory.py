@@ -1,11 +1,11 @@
 """The memory of a process and all its descendants, sampled while it runs.
 
-Two figures. RSS, summed, counts a page once per process that maps it. PSS (Linux,
-/proc/<pid>/smaps_rollup) divides shared pages by the number of their users, so its sum counts each page
-once: it is the one for ratios. To it belongs memory-backed file space that nobody maps at the moment: the
-growth of /dev/shm since the start replaces the mapped shared memory where it is larger, so that an engine
-cannot hide state there. A process counts from its second sample on: a JVM that starts a command shares its
-whole memory with the child for a moment, and both figures would count it twice.
+Two numbers. RSS, summed, counts a page once per process that maps it. PSS (Linux, /proc/<pid>/smaps_rollup)
+divides shared pages by the number of their users, so its sum counts each page once: ratios use it. It also
+covers memory-backed files that no process maps at the moment: the growth of /dev/shm since the start replaces
+the mapped shared memory if it is larger, so an engine cannot hide state there. A process counts from its
+second sample on: a JVM that starts a command shares its whole memory with the child for a moment, and both
+numbers would count it twice.
 
 Reading PSS walks page tables, milliseconds per GiB, under a lock of the observed process. So it is read
 only when it could be a new peak (PSS never exceeds RSS) and for at most 1/20 of the time. Known limit: a
@@ -35,7 +35,7 @@ class Pss:
 
 
 class ProcessMemory:
-    """Samples a process tree from a thread, as a context manager; the peaks stay readable after it."""
+    """Samples a process tree from a thread, as a context manager; the peaks stay readable afterwards."""
 
     def __init__(self, pid: int, interval_seconds: float = SAMPLE_SECONDS) -> None:
         self.peak_rss_bytes = 0
@@ -91,7 +91,7 @@ class ProcessMemory:
 
 
 def read_pss(pid: int) -> Pss | None:
-    """PSS of one process; None where the system has none, or the process is gone or not ours."""
+    """PSS of one process; None if the system has none, or the process is gone or not ours."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except OSError:

@@ -36,17 +36,17 @@ class PeerResult:
     peak_pss_bytes: int | None = None
     note: str = ""
     all_seconds: tuple[float, ...] = ()
-    """Of every run, if this one stands for several."""
+    """The time of every run, if this one represents several."""
     progress: tuple[tuple[float, int], ...] = ()
     """Seconds since the start of the query, and the results that were out by then."""
     journal: str = ""
-    """The file with the run's epochs, of an engine that keeps one."""
+    """The file with the run's epochs, if the engine writes one."""
     output: str = ""
-    """Parquet files with the results, of an engine that writes them."""
+    """Parquet files with the results, if the engine writes them."""
     checksum: str = ""
-    """Of the results in any order (see `result_sum`); nothing if there is no output."""
+    """The checksum of the results in any order (see `result_sum`); empty if there is no output."""
     all_answers: frozenset[tuple[int, str]] = frozenset()
-    """Results and checksums of every run, if this one stands for several."""
+    """Results and checksums of every run, if this one represents several."""
 
     @property
     def rows_per_s(self) -> float:
@@ -54,12 +54,12 @@ class PeerResult:
 
     @property
     def answers(self) -> frozenset[tuple[int, str]]:
-        """What its runs answered: one pair, unless they differ."""
+        """The answers of its runs: one pair, unless they differ."""
         return self.all_answers or frozenset({(self.results, self.checksum)})
 
     @property
     def peak_bytes(self) -> int:
-        """The figure to compare: shared pages counted once where the system can tell."""
+        """The peak to compare: counts shared pages once if the system can."""
         return self.peak_rss_bytes if self.peak_pss_bytes is None else self.peak_pss_bytes
 
     def to_json(self) -> str:
@@ -69,8 +69,8 @@ class PeerResult:
 
 
 def median_run(runs: Sequence[PeerResult]) -> PeerResult:
-    """The run of median time, of two the slower one, with the peaks of all; one that did not finish, if
-    there is one."""
+    """The run with the median time (of two, the slower one) and the peaks of all runs; an unfinished run,
+    if there is one."""
     unfinished = [run for run in runs if not run.finished]
     chosen = unfinished[0] if unfinished else sorted(runs, key=lambda run: run.seconds)[len(runs) // 2]
     shared = [run.peak_pss_bytes for run in runs if run.peak_pss_bytes is not None]
@@ -86,20 +86,20 @@ def median_run(runs: Sequence[PeerResult]) -> PeerResult:
 def results_agree(results: Iterable[PeerResult]) -> bool:
     """Whether all runs that finished gave the same results: as many, and with the same checksum.
 
-    Engines that write no output are known by their count alone.
+    Engines that write no output are compared by their count alone.
     """
-    answers = frozenset[tuple[int, str]]().union(*(one.answers for one in results if one.finished))
+    answers = frozenset[tuple[int, str]]().union(*(result.answers for result in results if result.finished))
     return len({rows for rows, _ in answers}) == 1 and len({checksum for _, checksum in answers} - {""}) <= 1
 
 
 def parse_answer(line: str) -> Mapping[str, Any]:
-    """The JSON object that a program ends a run with."""
+    """Parse the JSON object that ends a program's run."""
     try:
         answer = json.loads(line)
     except json.JSONDecodeError:
         answer = None
     if not isinstance(answer, dict):
-        raise JobError("its answer is no JSON object")
+        raise JobError("its answer is not a JSON object")
     missing = [key for key in ANSWER_KEYS if key not in answer]
     if missing:
         raise JobError(f"its answer lacks {', '.join(missing)}")
@@ -111,13 +111,13 @@ SPARK_DEFAULT = "spark-default"
 SPARK_TUNED = "spark-tuned"
 SPARK_ROCKSDB = "spark-rocksdb"
 DUCKDB = "duckdb"
-Figure = float | int | str | bool | None
+Metric = float | int | str | bool | None
 _STEADY_EPOCHS = slice(5, 10)  # epochs 6-10: after warm-up, before state is large
 _LAST_EPOCHS = 5
 
 
-def compare(results: Iterable[PeerResult]) -> dict[str, Figure | dict[str, Figure]]:
-    """The figures that `spillway bench join --json` prints."""
+def compare(results: Iterable[PeerResult]) -> dict[str, Metric | dict[str, Metric]]:
+    """The metrics that `spillway bench join --json` prints."""
     by_engine = {result.engine: result for result in results}
     own = by_engine.get(SPILLWAY)
     return {
@@ -158,6 +158,6 @@ def _speed_ratio(own: PeerResult | None, peer: PeerResult | None) -> float | Non
 def _memory_ratio(own: PeerResult | None, peer: PeerResult | None) -> float | None:
     if own is None or peer is None or not own.peak_bytes or not peer.peak_bytes:
         return None
-    if own.peak_pss_bytes is None or peer.peak_pss_bytes is None:  # only like with like
+    if own.peak_pss_bytes is None or peer.peak_pss_bytes is None:  # compare only the same kind of number
         return own.peak_rss_bytes / peer.peak_rss_bytes if peer.peak_rss_bytes else None
     return own.peak_bytes / peer.peak_bytes

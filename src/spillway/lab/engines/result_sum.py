@@ -1,8 +1,8 @@
-"""What a set of results amounts to, whatever their order: how many there are, and the sum of their hashes.
+"""A summary of results in any order: how many there are, and the sum of their hashes.
 
-Equal counts do not make equal results: with one lost and another twice the count is right. The sum changes
-with every row that is missing, too many or different, without sorting. It is taken of the values as text, so
-engines may write an integer in different widths, and of the first 60 bits of MD5, which Spark has too.
+Equal counts do not mean equal results: if one row is lost and another doubled, the count is right. The sum
+changes with every row that is missing, too many or different, without sorting. It uses the values as text, so
+engines may write an integer in different widths, and the first 60 bits of MD5, which Spark has too.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ def sum_expression(columns: Sequence[str]) -> str:
 
 
 def query_sum(database: duckdb.DuckDBPyConnection, sql: str) -> ResultSum:
-    """Of the results of a query, as DuckDB computes them."""
+    """The sum of a query's results, computed by DuckDB."""
     names = database.sql(f"SELECT * FROM ({sql}) LIMIT 0").columns
     ((rows, total),) = database.sql(f"SELECT {sum_expression(names)} FROM ({sql})").fetchall()
     return ResultSum(int(rows), f"{int(total or 0):x}")
 
 
 def parquet_sum(path: Path) -> ResultSum:
-    """Of a Parquet file, or of all those under a directory."""
+    """The sum of a Parquet file, or of all Parquet files below a directory."""
     files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
     if not files:
         return ResultSum(0, "0")

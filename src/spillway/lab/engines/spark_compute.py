@@ -1,7 +1,7 @@
-"""Spark's own answers to a view over stored relations: in the order as written, and with its cost-based
+"""Spark's own plans for a view over stored relations: in the written order, and with the cost-based
 optimizer over analysed tables. Tuned in its favour: as many shuffle partitions as processors, adaptive
-execution on. The optimizer reorders up to 12 relations, Spark's default: told to reorder 16, its search took
-longer than it saved (two queries, single runs: 3.4 and 10.5 s, against 1.2 and 2.6 s as written)."""
+execution on. The optimizer reorders up to 12 relations, Spark's default: told to reorder 16, its search
+took longer than it saved (two queries, single runs: 3.4 and 10.5 s, against 1.2 and 2.6 s as written)."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -23,12 +23,12 @@ _CBO = {
 
 
 def noop(frame: DataFrame) -> None:
-    """Computes every row and column, and keeps none."""
+    """Computes every row and column, and writes none."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 class SparkPeer:
-    """A session of its own with one query's relations as tables."""
+    """A separate session with one query's relations as tables."""
 
     def __init__(self, spark: SparkSession, *, cbo: bool) -> None:
         self._spark = spark.newSession()
@@ -67,5 +67,5 @@ class SparkPeer:
             context.removeJobTag(self._tag)
 
     def cancel(self) -> None:
-        """Stop the jobs that run now; more may start."""
+        """Cancel the running jobs; more may start."""
         self._spark.sparkContext.cancelJobsWithTag(self._tag)

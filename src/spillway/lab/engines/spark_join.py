@@ -1,14 +1,14 @@
 """Spark's own chained stream-stream join of the benchmark's files.
 
-A program (see `engine_process`). The settings are those a careful engineer would choose on one machine from
-Spark's documentation: as many shuffle partitions as cores (each is a state store), a large heap, no progress
-bar or web server. The same query runs once over other files before the clock starts, so that neither class
-loading nor code generation is counted; the state of earlier runs is let go before each.
+A program (see `process`). The settings are those a careful engineer would choose on one machine from Spark's
+documentation: as many shuffle partitions as cores (each is a state store), a large heap, no progress bar or
+web server. The same query runs once over other files before the clock starts, so neither class loading nor
+code generation is counted; the state of earlier runs is released before each run.
 
-`tuned` gives Spark besides what Spillway has found out for its own sessions: checkpoint files that are
-written without starting shell programs, without checksum files, and a small Hadoop configuration. RocksDB has
-that too, changelog checkpoints, and join state format 4 (28 s where format 2 took 33 s and 3 took 44 s, one
-run each at 60,000 rows per stream on a busy machine).
+`tuned` also gives Spark what Spillway uses for its own sessions: checkpoint files that are written without
+shell programs and checksum files, and a small Hadoop configuration. RocksDB has that too, with changelog
+checkpoints and join state format 4 (28 s where format 2 took 33 s and 3 took 44 s, one run each at 60,000
+rows per stream on a busy machine).
 
 Known limit: the heap is a fixed 12 GiB, and the JVM collects lazily, so a part of its peak is garbage.
 """
@@ -69,7 +69,7 @@ ENGINES = {store: engine for engine, store in STORES.items()}
 
 
 def start_session(store: Store, cores: int) -> SparkSession:
-    """A session of its own for the peer, with nothing of Spillway's in it."""
+    """A separate session for the peer, without any of Spillway's settings."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(find_java(os.environ).home)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -85,7 +85,7 @@ def start_session(store: Store, cores: int) -> SparkSession:
 
 
 def forget_state(spark: SparkSession) -> None:
-    """Let go of the state of queries that have ended; Spark would keep it in its heap for a minute."""
+    """Release the state of ended queries; Spark would keep it in its heap for a minute."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     stores = getattr(getattr(jvm, f"{_STORES}.StateStore$"), "MODULE$")
@@ -94,7 +94,7 @@ def forget_state(spark: SparkSession) -> None:
 
 
 def joined(spark: SparkSession, shape: JoinShape, data: Path, *, free_run: bool) -> DataFrame:
-    """The view: inner joins, without watermarks, so that state is kept for ever, as ours is."""
+    """The view: inner joins without watermarks, so state is kept forever, as ours is."""
     for stream in shape.streams:
         _stream(spark, shape, data / stream, free_run).createOrReplaceTempView(stream)
     return spark.sql(shape.view_sql)
@@ -135,7 +135,7 @@ def run(
 
 
 def _progress(results: Path, began: float) -> tuple[tuple[float, int], ...]:
-    """Results over time, by when each file was written: a moment before its batch was committed."""
+    """Results over time, by the modification time of each file, a moment before its batch is committed."""
     written = sorted((file.stat().st_mtime, parquet_row_count(file)) for file in results.glob("*.parquet"))
     totals = accumulate(rows for _, rows in written)
     return tuple((at - began, total) for (at, _), total in zip(written, totals, strict=True))

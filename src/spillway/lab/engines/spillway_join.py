@@ -1,6 +1,6 @@
 """Spillway's own run of the join benchmark, under the same rules as its peers.
 
-A program (see `engine_process`). Like the Spark peer it runs the same view once over other
+A program (see `process`). Like the Spark peer it runs the same view once over other
 files before the clock starts, and its clock runs from the start of the query to its end.
 """
 

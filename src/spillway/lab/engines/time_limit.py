@@ -1,7 +1,7 @@
 """A time limit for an engine that can be told to stop.
 
-The engine may go on for a moment, or begin another job before it hears of it: it is told until it has ended.
-Known limit: what does not listen (a plan search in Spark's driver) ends when it ends.
+The engine may run on for a moment, or begin another job first, so it is told repeatedly until it has ended.
+Known limit: work that cannot be cancelled (a plan search in Spark's driver) runs to its end.
 """
 
 import threading
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class TimeIsOverError(ComputeError):
-    """An engine was stopped because its time was over."""
+    """An engine was stopped because it exceeded its time limit."""
 
     def __init__(self, limit_seconds: float) -> None:
         super().__init__(f"stopped after {limit_seconds:g} s")
@@ -23,7 +23,7 @@ class TimeIsOverError(ComputeError):
 
 
 def within(limit_seconds: float, action: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """What `action` gives; `cancel` is called when time is over, and `TimeIsOverError` says so."""
+    """The result of `action`; after the limit `cancel` is called and `TimeIsOverError` raised."""
     ended, is_over = threading.Event(), threading.Event()
 
     def watch() -> None:

@@ -1,9 +1,9 @@
-"""Engines take turns on one query, so that what disturbs the machine disturbs all of them alike.
+"""Engines take turns on one query, so disturbances of the machine affect all of them alike.
 
-The median time of each counts, without its first turn, in which code is compiled: that is kept beside it.
-Engines come in another random order each time, because what one leaves behind (garbage, compilers at work)
-slows down the next. An engine that fails gets no further turn and has no time: it did not finish, and its
-message says why. One that is slow is not repeated. What the others do goes on.
+The median time of each counts, without its first turn, in which code is compiled; that is reported
+separately. The order is random each time, because what one engine leaves behind (garbage, running compilers)
+slows down the next. An engine that fails gets no further turn and has no time: it is unfinished, and its
+message says why. A slow engine is not repeated. The others continue.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,10 +16,10 @@ from spillway.lab.engines.time_limit import TimeIsOverError
 
 MESSAGE_LENGTH = 300
 SLOW_SECONDS = 15.0
-"""A run that takes longer is not repeated: what disturbs the machine is small beside it."""
+"""A run that takes longer is not repeated: disturbances are small in comparison."""
 ENOUGH_TURNS = 3
 SHORT_SECONDS, SHORT_TURNS, LONG_TURNS = 1.0, 3, 2
-"""Below the first a run is short, and repeated more often: what disturbs the machine is large beside it."""
+"""A run below the first limit is short and repeated more often: disturbances are large in comparison."""
 T = TypeVar("T")
 
 
@@ -34,7 +34,7 @@ class Turn(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Turns(Generic[T]):
-    """By engine; the last answer of each that finished."""
+    """By engine: the last answer of each that finished."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     first_seconds: dict[str, float] = field(default_factory=dict)
@@ -43,12 +43,12 @@ class Turns(Generic[T]):
     unfinished: dict[str, str] = field(default_factory=dict)
     """Why an engine did not finish."""
     stopped: dict[str, float] = field(default_factory=dict)
-    """Of those, the ones whose time was over, and how long they had."""
+    """Those of them that exceeded the time limit, and the limit."""
     all_seconds: dict[str, list[float]] = field(default_factory=dict)
-    """Of every turn."""
+    """The time of every turn."""
 
     def give(self, owner: str, other: str) -> None:
-        """What `owner` did counts for `other` too."""
+        """The results of `owner` also count for `other`."""
         for found in (self.seconds, self.first_seconds, self.cpu_seconds, self.stopped):
             if owner in found:
                 found[other] = found[owner]
@@ -65,8 +65,8 @@ def take_turns(
     often: Collection[str] = (),
     seed: int = 0,
 ) -> Turns[T]:
-    """Run every action `repeats` times, in turns, and those of `often` twice as often, or three times once
-    they are known to be short; `failures` are the errors that engines end with, `seed` is of their order."""
+    """Run every action `repeats` times, in turns, and those of `often` twice as often, or three times if
+    they are short; `failures` are the errors that an engine may end with, `seed` decides the order."""
     taken: dict[str, list[Turn[T]]] = {name: [] for name in actions}
     unfinished: dict[str, str] = {}
     stopped: dict[str, float] = {}
@@ -75,7 +75,7 @@ def take_turns(
         names = [name for name in actions for _ in range(_turns(taken[name]) if name in often else 1)]
         random.shuffle(names)
         for name in names:
-            if name in unfinished or any(one.seconds > SLOW_SECONDS for one in taken[name]):
+            if name in unfinished or any(turn.seconds > SLOW_SECONDS for turn in taken[name]):
                 continue
             try:
                 taken[name].append(actions[name]())
@@ -85,27 +85,27 @@ def take_turns(
                     stopped[name] = error.limit_seconds
     finished = {name: found for name, found in taken.items() if found and name not in unfinished}
     return Turns(
-        {name: median(one.seconds for one in _warm(found)) for name, found in finished.items()},
+        {name: median(turn.seconds for turn in _warm(found)) for name, found in finished.items()},
         {name: found[0].seconds for name, found in finished.items()},
-        {name: median(one.cpu_seconds for one in _warm(found)) for name, found in finished.items()},
+        {name: median(turn.cpu_seconds for turn in _warm(found)) for name, found in finished.items()},
         {name: found[-1].answer for name, found in finished.items()},
         unfinished,
         stopped,
-        {name: [one.seconds for one in found] for name, found in finished.items()},
+        {name: [turn.seconds for turn in found] for name, found in finished.items()},
     )
 
 
 def _turns(taken: list[Turn[T]]) -> int:
-    """Of one round, for an engine whose differences from others matter."""
+    """Turns in one round of an engine whose differences from others matter."""
     return SHORT_TURNS if taken and taken[-1].seconds < SHORT_SECONDS else LONG_TURNS
 
 
 def _warm(found: list[Turn[T]]) -> list[Turn[T]]:
-    """All but the first turn, if there are others enough."""
+    """All turns but the first, if there are enough."""
     return found[1:] if len(found) >= ENOUGH_TURNS else found
 
 
 def reason(error: Exception) -> str:
-    """The first line of an error's message: Spark's go on with a plan and a stack."""
+    """The first line of an error's message: Spark appends a plan and a stack trace."""
     text = str(error).strip()
     return text.splitlines()[0][:MESSAGE_LENGTH] if text else type(error).__name__

@@ -1,7 +1,6 @@
-"""Figures of the literature, run on the real engine and drawn in their axes.
-
-To add one: its entry in `registry`, and its experiment in the family's file (`placement`, `tree`, `compute`,
-`maintain`). Start with `reproduction`.
+"""Figures of the literature, run on the real engine and drawn with the same axes. To add one, write its entry
+in `registry` and its experiment in the family's file (`placement`, `tree`, `compute`, `maintain`). Start with
+`reproduction`.
 """
 
 from spillway.lab.paper.registry import FIGURES

@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 
-from spillway.errors import JobError
-from spillway.lab.paper.experiment import Experiment
+from spillway.lab.paper.experiment import Experiment, experiment_of
 from spillway.lab.paper.placement import RELOCATION_EXPERIMENTS, SPILL_EXPERIMENTS
 
-EXPERIMENTS = {one.name: one for one in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
+EXPERIMENTS = {experiment.name: experiment for experiment in (*SPILL_EXPERIMENTS, *RELOCATION_EXPERIMENTS)}
 
 
 def find_experiment(name: str, *, quick: bool = False) -> Experiment:
-    if name not in EXPERIMENTS:
-        raise JobError(f"there is no figure {name}; known are {', '.join(EXPERIMENTS)}")
-    return _shortened(EXPERIMENTS[name]) if quick else EXPERIMENTS[name]
+    found = experiment_of(name, EXPERIMENTS)
+    return _shortened(found) if quick else found
 
 
 def _shortened(found: Experiment) -> Experiment:
@@ -31,4 +29,6 @@ def _shortened(found: Experiment) -> Experiment:
 
 def _with_shorter_ranges(join_ratio: str) -> str:
     classes = [part.split(":") for part in join_ratio.split(",")]
-    return ",".join(":".join([*one[:2], *(str(int(size) // 5) for size in one[2:])]) for one in classes)
+    return ",".join(
+        ":".join([*fields[:2], *(str(int(size) // 5) for size in fields[2:])]) for fields in classes
+    )

@@ -1,4 +1,4 @@
-"""The runs of an experiment side by side: the figures that are printed and returned as JSON. Pure."""
+"""Compares the runs of an experiment: the metrics that are printed and returned as JSON. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,88 +10,88 @@ from spillway.lab.paper.placement import ACTIVE, LAZY, NO_RELOCATION, UNBOUNDED,
 
 
 def compare(experiment: Experiment, outcomes: Sequence[Outcome], expected_results: int) -> dict[str, Any]:
-    """Refuses runs that do not agree with the answer that the workload must give."""
-    for one in outcomes:
-        if one.results_total != expected_results and (
-            one.stopped is None or one.results_total > expected_results
+    """Refuses runs whose results differ from those of the workload."""
+    for outcome in outcomes:
+        if outcome.results_total != expected_results and (
+            outcome.stopped is None or outcome.results_total > expected_results
         ):
             raise StateError(
-                f"figure {experiment.name}: {one.variant.label} gave {one.results_total} results, "
+                f"figure {experiment.name}: {outcome.variant.label} gave {outcome.results_total} results, "
                 f"the workload has {expected_results}; please report this"
             )
-    by_label = {one.variant.label: one for one in outcomes}
-    figures: dict[str, Any] = {
+    by_label = {outcome.variant.label: outcome for outcome in outcomes}
+    metrics: dict[str, Any] = {
         "figure": experiment.name,
         "rows": experiment.rows,
         "epochs": experiment.epochs,
         "memory_bytes": experiment.memory_bytes,
-        "state_bytes": max(one.state_bytes for one in outcomes),
+        "state_bytes": max(outcome.state_bytes for outcome in outcomes),
         "results_total": expected_results,
-        "runtime_results": {label: one.runtime_results for label, one in by_label.items()},
-        "cleanup_results": {label: one.cleanup_results for label, one in by_label.items()},
-        "cleanup_seconds": {label: round(one.cleanup_seconds, 3) for label, one in by_label.items()},
-        "variants": {label: one.to_json() for label, one in by_label.items()},
+        "runtime_results": {label: outcome.runtime_results for label, outcome in by_label.items()},
+        "cleanup_results": {label: outcome.cleanup_results for label, outcome in by_label.items()},
+        "cleanup_seconds": {label: round(outcome.cleanup_seconds, 3) for label, outcome in by_label.items()},
+        "variants": {label: outcome.to_json() for label, outcome in by_label.items()},
     }
     if LEAST in by_label and MOST in by_label:
         least, most = by_label[LEAST], by_label[MOST]
-        figures["ratio_least_most"] = _ratio(least.runtime_results, most.runtime_results)
-        figures["cleanup_ratio"] = _ratio(least.cleanup_seconds, most.cleanup_seconds)
-        figures["cleanup_results_ratio"] = _ratio(least.cleanup_results, most.cleanup_results)
+        metrics["ratio_least_most"] = _ratio(least.runtime_results, most.runtime_results)
+        metrics["cleanup_ratio"] = _ratio(least.cleanup_seconds, most.cleanup_seconds)
+        metrics["cleanup_results_ratio"] = _ratio(least.cleanup_results, most.cleanup_results)
     for name, baseline in ((LAZY, NO_RELOCATION), (WITH_RELOCATION, NO_RELOCATION), (ACTIVE, LAZY)):
         if name in by_label and baseline in by_label:
-            figures |= _placement_ratios(by_label[name], by_label[baseline])
+            metrics |= _placement_ratios(by_label[name], by_label[baseline])
     if UNBOUNDED in by_label and LAZY in by_label:
         ratio = _ratio(by_label[UNBOUNDED].runtime_results, by_label[LAZY].runtime_results)
-        figures["ratio_runtime_results_unbounded"] = ratio
+        metrics["ratio_runtime_results_unbounded"] = ratio
     if ALL_MEMORY in by_label and experiment.axis is Axis.RESULTS_BY_CLOCK:
-        figures["wall_ratio_to_all_memory"] = {
-            label: _ratio(one.wall_seconds, by_label[ALL_MEMORY].wall_seconds)
-            for label, one in by_label.items()
+        metrics["wall_ratio_to_all_memory"] = {
+            label: _ratio(outcome.wall_seconds, by_label[ALL_MEMORY].wall_seconds)
+            for label, outcome in by_label.items()
         }
-    return figures
+    return metrics
 
 
-def _placement_ratios(one: Outcome, baseline: Outcome) -> dict[str, Any]:
+def _placement_ratios(outcome: Outcome, baseline: Outcome) -> dict[str, Any]:
     """One policy over another: results at run time, clean-up, and the work of the busiest processor."""
     return {
-        "ratio_runtime_results": _ratio(one.runtime_results, baseline.runtime_results),
-        "cleanup_ratio": _ratio(one.cleanup_seconds, baseline.cleanup_seconds),
+        "ratio_runtime_results": _ratio(outcome.runtime_results, baseline.runtime_results),
+        "cleanup_ratio": _ratio(outcome.cleanup_seconds, baseline.cleanup_seconds),
         "busiest_cleanup_rows_ratio": _ratio(
-            max(one.cleanup_rows, default=0), max(baseline.cleanup_rows, default=0)
+            max(outcome.cleanup_rows, default=0), max(baseline.cleanup_rows, default=0)
         ),
     }
 
 
-def lines(figures: dict[str, Any]) -> list[str]:
-    """The comparison for people."""
-    width = max(len(label) for label in figures["variants"])
-    made = [f"figure {figures['figure']}: {figures['results_total']:,} results in all"]
-    for label, one in figures["variants"].items():
+def lines(metrics: dict[str, Any]) -> list[str]:
+    """The comparison as text."""
+    width = max(len(label) for label in metrics["variants"])
+    made = [f"figure {metrics['figure']}: {metrics['results_total']:,} results in all"]
+    for label, variant in metrics["variants"].items():
         made.append(
-            f"{label:<{width}}  {one['runtime_results']:>12,} at run time  {one['cleanup_results']:>12,} "
-            f"in clean-up ({one['early_cleanup_results']:,} of them during the run; "
-            f"{one['cleanup_seconds']:.1f} s)  {one['spills']:>4} spills  "
-            f"{one['relocations']:>3} relocations  {one['wall_seconds']:.1f} s by the clock"
+            f"{label:<{width}}  {variant['runtime_results']:>12,} at run time  "
+            f"{variant['cleanup_results']:>12,} in clean-up ({variant['early_cleanup_results']:,} of them "
+            f"during the run; {variant['cleanup_seconds']:.1f} s)  {variant['spills']:>4} spills  "
+            f"{variant['relocations']:>3} relocations  {variant['wall_seconds']:.1f} s by the clock"
         )
-        if one["stopped"] is not None:
-            made.append(f"{'':<{width}}  {one['stopped']}")
-    if "ratio_least_most" in figures:
+        if variant["stopped"] is not None:
+            made.append(f"{'':<{width}}  {variant['stopped']}")
+    if "ratio_least_most" in metrics:
         made.append(
-            f"less over more productive: {figures['ratio_least_most']} times the results at run time, "
-            f"{figures['cleanup_ratio']} times the clean-up"
+            f"less over more productive: {metrics['ratio_least_most']} times the results at run time, "
+            f"{metrics['cleanup_ratio']} times the clean-up"
         )
-    if "ratio_runtime_results" in figures:
+    if "ratio_runtime_results" in metrics:
         made.append(
-            f"against the other: {figures['ratio_runtime_results']} times the results at run time, "
-            f"{figures['cleanup_ratio']} times the clean-up, "
-            f"{figures['busiest_cleanup_rows_ratio']} times the rows to clean up on the busiest processor"
+            f"against the other: {metrics['ratio_runtime_results']} times the results at run time, "
+            f"{metrics['cleanup_ratio']} times the clean-up, "
+            f"{metrics['busiest_cleanup_rows_ratio']} times the rows to clean up on the busiest processor"
         )
-    if "ratio_runtime_results_unbounded" in figures:
+    if "ratio_runtime_results_unbounded" in metrics:
         made.append(
             f"{UNBOUNDED} against {LAZY}: "
-            f"{figures['ratio_runtime_results_unbounded']} times the results at run time"
+            f"{metrics['ratio_runtime_results_unbounded']} times the results at run time"
         )
-    for label, ratio in figures.get("wall_ratio_to_all_memory", {}).items():
+    for label, ratio in metrics.get("wall_ratio_to_all_memory", {}).items():
         made.append(f"{label}: {ratio} times the time of {ALL_MEMORY} by the clock")
     return made
 

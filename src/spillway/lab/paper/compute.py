@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from spillway.compute import Segment, TreeCost
 from spillway.compute.trees import compose, incremental_tree, minimized_work, right_deep_tree
-from spillway.errors import JobError
+from spillway.lab.paper.experiment import experiment_of
 
 MakeTree = Callable[[TreeCost], Segment]
 RIGHT_DEEP, BUSHY = "right-deep", "segmented bushy"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a figure at one place of the horizontal axis."""
+class TreeLine:
+    """One line of a figure: its label, and how its tree is made."""
 
     label: str
     make: MakeTree
@@ -28,12 +28,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One place of the horizontal axis."""
+    """One position on the horizontal axis."""
 
     x: str
     relations: int
     seeds: tuple[int, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[TreeLine, ...]
     files: int = 1
 
 
@@ -44,15 +44,15 @@ class ComputeExperiment:
     x_label: str
     points: tuple[Point, ...]
     memory_share: float | None = None
-    """Memory as a share of what the right-deep tree's hash tables take; None: enough."""
+    """Memory as a share of the right-deep tree's hash tables; None: unlimited."""
 
 
 def bushy(size: int, *, by_steps: bool = True) -> MakeTree:
     return lambda model: compose(model, size, by_steps=by_steps)
 
 
-def _pair(size: int) -> tuple[Line, ...]:
-    return Line(RIGHT_DEEP, right_deep_tree), Line(BUSHY, bushy(size))
+def _pair(size: int) -> tuple[TreeLine, ...]:
+    return TreeLine(RIGHT_DEEP, right_deep_tree), TreeLine(BUSHY, bushy(size))
 
 
 def _seeds(count: int) -> tuple[int, ...]:
@@ -66,8 +66,8 @@ def _group_sizes(relations: int, seeds: tuple[int, ...]) -> tuple[Point, ...]:
             relations,
             seeds,
             (
-                Line("largest result probes", bushy(size, by_steps=False)),
-                Line("fewest probe steps", bushy(size)),
+                TreeLine("largest result probes", bushy(size, by_steps=False)),
+                TreeLine("fewest probe steps", bushy(size)),
             ),
         )
         for size in range(3, 7)
@@ -80,7 +80,7 @@ _EXPERIMENTS = (
         "Files per relation (there: data servers), right-deep",
         "relations",
         tuple(
-            Point(f"{count}", count, _seeds(3), (Line(f"{files} files", right_deep_tree),), files)
+            Point(f"{count}", count, _seeds(3), (TreeLine(f"{files} files", right_deep_tree),), files)
             for count in (8, 12, 16)
             for files in (1, 2, 4)
         ),
@@ -102,7 +102,7 @@ _EXPERIMENTS = (
         "Relations in the group that probes the final segment, 16 relations",
         "most relations per group",
         tuple(
-            Point(f"{size}", 16, _seeds(4), (Line("largest result probes", bushy(size, by_steps=False)),))
+            Point(f"{size}", 16, _seeds(4), (TreeLine("largest result probes", bushy(size, by_steps=False)),))
             for size in (2, 3, 4, 5, 6, 8)
         ),
     ),
@@ -121,30 +121,29 @@ _EXPERIMENTS = (
                 f"{seed}",
                 32,
                 (seed,),
-                (Line("segmented right-deep", minimized_work), Line(BUSHY, incremental_tree)),
+                (TreeLine("segmented right-deep", minimized_work), TreeLine(BUSHY, incremental_tree)),
             )
             for seed in range(10)
         ),
         memory_share=1 / 3,
     ),
 )
-COMPUTE_FIGURES = tuple(one.name for one in _EXPERIMENTS)
+COMPUTE_FIGURES = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def compute_experiment(name: str, *, quick: bool = False) -> ComputeExperiment:
-    found = next((one for one in _EXPERIMENTS if one.name == name), None)
-    if found is None:
-        raise JobError(f"there is no figure {name}; known are {', '.join(COMPUTE_FIGURES)}")
+    found = experiment_of(name, COMPUTE_FIGURES)
     if not quick:
         return found
     points = found.points if len(found.points[0].seeds) > 1 else found.points[:3]
-    return replace(found, points=tuple(replace(one, seeds=one.seeds[:1]) for one in points))
+    return replace(found, points=tuple(replace(point, seeds=point.seeds[:1]) for point in points))
 
 
 def outcome_dict(
     experiment: ComputeExperiment, seconds: dict[tuple[str, str], float], table_bytes: dict[str, int]
 ) -> dict[str, object]:
-    """The averages by line and place, as plain values; measured hash tables where memory is limited."""
+    """The averages by line and position, as plain values; with limited memory, also the measured hash
+    tables."""
     labels = list(dict.fromkeys(label for label, _ in seconds))
     lines = {
         label: {x: round(value, 4) for (other, x), value in seconds.items() if other == label}

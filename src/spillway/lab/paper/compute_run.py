@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from spillway.compute import TreeCost, UnitCosts
@@ -28,7 +27,7 @@ REPEATS = 2
 def run_compute_experiment(
     spark: SparkSession, experiment: ComputeExperiment, units: UnitCosts, note: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Average seconds by line and place."""
+    """Average seconds by line and position."""
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     tables: dict[str, int] = defaultdict(int)
     with tempfile.TemporaryDirectory(prefix="spillway-figure-") as scratch:
@@ -55,7 +54,7 @@ class _Runner:
             query = generate_query(point.relations, seed)
             data = self._scratch / f"{point.relations}-{seed}-{point.files}"
             if not data.exists():
-                _write(query, data, point.files)
+                query.write(data, point.files)
             model, computation = self._prepare(query, data)
             results = set()
             for line in point.lines:
@@ -78,7 +77,10 @@ class _Runner:
                 raise StateError(f"query {seed} of {point.relations} relations: trees disagree: {results}")
 
     def _prepare(self, query: MultiJoin, data: Path) -> tuple[TreeCost, Computation]:
-        specs = {one.name: SourceSpec(one.name, "parquet", str(data / one.name)) for one in query.relations}
+        specs = {
+            relation.name: SourceSpec(relation.name, "parquet", str(data / relation.name))
+            for relation in query.relations
+        }
         computation = plan_computation(
             self._spark, query.sql, specs, ComputeConfig(tree="right-deep"), units=self._units
         )
@@ -88,14 +90,3 @@ class _Runner:
         memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share
         machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
         return TreeCost(model.graph, self._units, machine), computation
-
-
-def _write(query: MultiJoin, directory: Path, files: int) -> None:
-    """The relations in so many files each."""
-    for index, one in enumerate(query.relations):
-        target = directory / one.name
-        target.mkdir(parents=True)
-        table = query.table(index)
-        size = -(-table.num_rows // files)
-        for number in range(files):
-            pq.write_table(table.slice(number * size, size), target / f"part-{number}.parquet")

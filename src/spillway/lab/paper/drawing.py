@@ -1,8 +1,9 @@
 """Figures in the axes of the literature, as SVG files.
 
-Runs: minutes of arrivals or the clock across, results or memory up; what clean-up did during the run is drawn
-apart, its results as broken lines, and where memory is drawn, crosses where it brought state back. Compute:
-relations, query or group size across, seconds up. Maintenance: lines where places are numbers, else bars.
+Runs: minutes of arrivals or the clock on the x axis, results or memory on the y axis; clean-up during the run
+is drawn separately: its results as broken lines, or, with memory, crosses where it restored state. Compute:
+relations, query or group size on the x axis, seconds on the y axis. Maintenance: lines over numbers,
+otherwise bars.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ MARKS = ("o", "s", "^", "D", "v")
 
 
 def write_figure(name: str, draw: "Callable[[Axes], None]", directory: Path) -> Path:
-    """Draw it and write it; returns where."""
+    """Draw a figure and write it; returns its path."""
     path = directory / f"figure-{name}.svg"
     text = draw_svg(f"figure-{name.replace('.', '-')}", draw, size_inches=(7.0, 4.6))
     try:
@@ -35,10 +36,10 @@ def write_figure(name: str, draw: "Callable[[Axes], None]", directory: Path) -> 
 def draw_figure(
     experiment: Experiment | TreeExperiment, outcomes: Sequence[Outcome], directory: Path
 ) -> Path:
-    """Write `figure-NAME.svg`; returns where."""
+    """Write `figure-NAME.svg`; returns its path."""
     by_clock = experiment.axis is Axis.RESULTS_BY_CLOCK
     draws_memory = experiment.axis in (Axis.MEMORY, Axis.MEMORY_EACH)
-    has_budget = any(one.variant.has_budget for one in outcomes)
+    has_budget = any(outcome.variant.has_budget for outcome in outcomes)
 
     def draw(axes: "Axes") -> None:
         scale = 1e6 if draws_memory else 1e3
@@ -80,33 +81,34 @@ def draw_figure(
 def _lines(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points]]:
     if axis is Axis.MEMORY_EACH:
         return [
-            (f"{one.variant.label}-M{number + 1}", points)
-            for one in outcomes
-            for number, points in enumerate(one.memory_each)
+            (f"{outcome.variant.label}-M{number + 1}", points)
+            for outcome in outcomes
+            for number, points in enumerate(outcome.memory_each)
         ]
-    return [(one.variant.label, _points(axis, one)) for one in outcomes]
+    return [(outcome.variant.label, _points(axis, outcome)) for outcome in outcomes]
 
 
-def _points(axis: Axis, one: Outcome) -> Points:
+def _points(axis: Axis, outcome: Outcome) -> Points:
     if axis is Axis.RESULTS_BY_CLOCK:
-        return one.results_by_clock
-    return one.memory if axis is Axis.MEMORY else one.results
+        return outcome.results_by_clock
+    return outcome.memory if axis is Axis.MEMORY else outcome.results
 
 
 def _cleanups(axis: Axis, outcomes: Sequence[Outcome]) -> list[tuple[str, Points]]:
-    """What clean-up did while input came; a run without any has no line."""
+    """What clean-up did while input arrived; a run without clean-up has no line."""
     if axis is Axis.RESULTS:
         return [
-            (one.variant.label, one.early_cleanup if len(one.early_cleanup) > 1 else ()) for one in outcomes
+            (outcome.variant.label, outcome.early_cleanup if len(outcome.early_cleanup) > 1 else ())
+            for outcome in outcomes
         ]
-    return [(one.variant.label, one.restored) for one in outcomes] if axis is Axis.MEMORY else []
+    return [(outcome.variant.label, outcome.restored) for outcome in outcomes] if axis is Axis.MEMORY else []
 
 
-def draw_compute_figure(experiment: ComputeExperiment, figures: dict[str, Any], directory: Path) -> Path:
-    """Write `figure-NAME.svg`; returns where."""
+def draw_compute_figure(experiment: ComputeExperiment, metrics: dict[str, Any], directory: Path) -> Path:
+    """Write `figure-NAME.svg`; returns its path."""
 
     def draw(axes: "Axes") -> None:
-        for number, (label, points) in enumerate(figures["seconds"].items()):
+        for number, (label, points) in enumerate(metrics["seconds"].items()):
             axes.plot(list(points), list(points.values()), label=label, marker=MARKS[number % len(MARKS)])
         axes.set_title(f"Figure {experiment.name}: {experiment.title}")
         axes.set_xlabel(experiment.x_label)
@@ -122,10 +124,10 @@ if TYPE_CHECKING:
 _NUMBERS = ("updates", "keys of the query", "join ratio", "changed sources", "ms per 64 bytes")
 
 
-def draw_maintain_figure(experiment: MaintainExperiment, figures: dict[str, Any], directory: Path) -> Path:
-    """Write `figure-NAME.svg`; returns where."""
-    lines: dict[str, dict[str, float]] = figures["lines"]
-    if experiment.name.startswith("table-"):  # seconds are in the table, relations in the drawing
+def draw_maintain_figure(experiment: MaintainExperiment, metrics: dict[str, Any], directory: Path) -> Path:
+    """Write `figure-NAME.svg`; returns its path."""
+    lines: dict[str, dict[str, float]] = metrics["lines"]
+    if experiment.name.startswith("table-"):  # the drawing shows ratios; the seconds are in the table only
         lines = {label: points for label, points in lines.items() if "over" in label}
 
     def draw(axes: "Axes") -> None:

@@ -1,20 +1,23 @@
 """What an experiment of the dissertation is here: a workload, and variants of how it is run.
 
-The seeds' runs take most of an hour: one row per 30 ms and stream, spills above 200 MB. Here the same rows
-come as fast as they are taken, and memory is less, because a row takes less. Time is their arrival time, save
-in figures about what something costs: there it is the clock.
-`quick` keeps the proportions (ranges per run, share of the state that fits) and takes fewer, wider rows.
+The original runs take most of an hour: one row per 30 ms and stream, spills above 200 MB. Here the same rows
+arrive as fast as they are processed, with less memory, because a row takes less. Time is arrival time, except
+in figures about costs, which use the clock. `quick` keeps the proportions (ranges per run, share of the state
+that fits) and takes fewer, wider rows.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
+from spillway.errors import JobError
 from spillway.lab.engines import STREAMS
 from spillway.policy import EVEN, Distribution
 from spillway.policy.placement import NO_PLACEMENT
 from spillway.workload import Workload, parse_options
 
+T = TypeVar("T")
 ROW_SECONDS = 0.03
 PARTITIONS = 300
 LEAST, MOST, ALL_MEMORY = "push-30% | less-productive", "push-30% | more-productive", "All-Mem"
@@ -27,6 +30,13 @@ class Axis(StrEnum):
     RESULTS_BY_CLOCK = "results by the clock"
     MEMORY = "memory"
     MEMORY_EACH = "memory of each processor"
+
+
+def experiment_of(name: str, known: Mapping[str, T]) -> T:
+    """The experiment of a figure, from those of its family."""
+    if name not in known:
+        raise JobError(f"there is no figure {name}; known figures: {', '.join(known)}")
+    return known[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +61,15 @@ class Experiment:
     join_ratio: str
     variants: tuple[Variant, ...]
     rows: int = 100_000
-    """Per stream."""
+    """Rows per stream."""
     tuple_range: int = 30_000
     width_bytes: int = 400
     epochs: int = 25
     memory_bytes: int = 48 << 20
-    """Of each processor."""
+    """Memory of each processor."""
     groups: int = PARTITIONS
     alternate: str | None = None
-    """How arrivals change from one half of the partitions to the other, as the workload's option says it."""
+    """How arrivals alternate between the halves of the partitions, as an option of the workload."""
     row_seconds: float = ROW_SECONDS
 
     @property

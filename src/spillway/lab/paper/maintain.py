@@ -2,14 +2,14 @@
 
 There: relations of a million rows, Oracle on three to four machines. Here: relations of 100,000 rows (a tenth
 of that with `quick`), PostgreSQL servers on this machine. Join columns have indexes only in chapter 11.
-Figure 11.13 is a drawing of the view of 11.14. What runs is in `bench/maintain_figures.py`.
+Figure 11.13 is a drawing of the view of 11.14. `maintain_run` runs them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spillway.errors import JobError
+from spillway.lab.paper.experiment import experiment_of
 
 MEASURED, ESTIMATED = "measured", "estimated"
 
@@ -55,11 +55,8 @@ _EXPERIMENTS = (
         "relative to enumeration",
     ),
 )  # fmt: skip
-MAINTAIN_FIGURES = tuple(one.name for one in _EXPERIMENTS)
+MAINTAIN_FIGURES = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def maintain_experiment(name: str) -> MaintainExperiment:
-    found = next((one for one in _EXPERIMENTS if one.name == name), None)
-    if found is None:
-        raise JobError(f"there is no figure {name}; known are {', '.join(MAINTAIN_FIGURES)}")
-    return found
+    return experiment_of(name, MAINTAIN_FIGURES)

@@ -1,10 +1,9 @@
 """A test bed of the maintenance figures: relations on real PostgreSQL servers, a view over them, its manager.
 
-Row g of every relation has the same value in the columns of an edge, so the rows of one number join each
-other, in cycles too, and the view has as many rows as a relation. With a join ratio f every value occurs f
-times.
+Row g of every relation has the same value in the columns of an edge, so rows with the same number join, also
+in cycles, and the view has as many rows as a relation. With a join ratio f every value occurs f times.
 
-Where the maintenance figures are run: servers for the beds of one figure, and how much is run.
+A `Laboratory` has the servers for the beds of one figure, and says how much is run.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from spillway.maintain import (
     define_view,
 )
 from spillway.maintain.sources import SourceTable
-from spillway.maintain.sources.postgres import INLINE_KEYS, PostgresServer
+from spillway.maintain.sources.postgres import PostgresServer
 from spillway.maintain.strategies import plan_round
 from spillway.model import View
 
@@ -43,13 +42,13 @@ _PRIMES = (7_919, 104_729, 1_299_709, 15_485_863, 86_028_121, 982_451_653)
 
 @dataclass(frozen=True, slots=True)
 class BedShape:
-    """Relations, the pairs that are joined, and how."""
+    """Relations, the joined pairs, and their join ratios and indexes."""
 
     relations: int
     edges: tuple[tuple[int, int], ...]
     rows: int
     ratios: tuple[float, ...] = ()
-    """Of each edge; none: 1."""
+    """The join ratio of each edge; none: 1."""
     indexes: tuple[tuple[int, int], ...] = ()
     """Relation and edge."""
     payloads: int = 1
@@ -76,10 +75,7 @@ class Bed:
         shape: BedShape,
         scratch: Path,
         dsns: Sequence[str],
-        *,
-        cooperative: bool = True,
-        sub_batch: int | None = None,
-        inline_keys: int = INLINE_KEYS,
+        **options: Any,
     ) -> None:
         self.shape = shape
         self._chance = random.Random(0)  # noqa: S311 - data of an experiment
@@ -87,10 +83,7 @@ class Bed:
         self._dsns = {f"s{number}": dsn for number, dsn in enumerate(dsns)}
         for node in range(shape.relations):
             self._create(node)
-        self._servers = {
-            name: PostgresServer(dsn, cooperative=cooperative, sub_batch=sub_batch, inline_keys=inline_keys)
-            for name, dsn in self._dsns.items()
-        }
+        self._servers = {name: PostgresServer(dsn, **options) for name, dsn in self._dsns.items()}
         names = [f"r{n}.{c} AS {c}_{n}" for n in range(shape.relations) for c in self._columns(n)]
         tables = ", ".join(home.table for home in self._homes)
         on = " AND ".join(f"r{a}.e{number} = r{b}.e{number}" for number, (a, b) in enumerate(shape.edges))
@@ -119,7 +112,7 @@ class Bed:
         return calibrate(self.definition, self.manager)
 
     def write(self, sizes: Sequence[int]) -> None:
-        """Updates of each relation: half inserts, half deletes of rows that are there."""
+        """Updates of each relation: half inserts, half deletes of existing rows."""
         for node, size in enumerate(sizes):
             if not size:
                 continue
@@ -157,7 +150,7 @@ class Bed:
         return [column.name for column in self.definition.inputs[node].columns]
 
     def ask(self, node: int, places: Sequence[int], keys: pa.Table) -> Answer:
-        """A query by keys of the first of some columns of a relation, which are all it gives back."""
+        """Query a relation by keys of the first of `places`; the answer has these columns only."""
         home, columns = self._homes[node], self.definition.inputs[node].columns
         relation = SourceTable(home.table, tuple(columns[place] for place in places))
         vector = self.manager.open().vectors[home.server]
@@ -191,18 +184,10 @@ class Bed:
 
 
 @contextmanager
-def open_bed(
-    shape: BedShape,
-    scratch: Path,
-    dsns: Sequence[str],
-    *,
-    cooperative: bool = True,
-    sub_batch: int | None = None,
-    inline_keys: int = INLINE_KEYS,
-) -> Iterator[Bed]:
-    """A bed with a loaded view; its tables are dropped at the end."""
+def open_bed(shape: BedShape, scratch: Path, dsns: Sequence[str], **options: Any) -> Iterator[Bed]:
+    """A bed with a loaded view, over servers with these options; its tables are dropped at the end."""
     scratch.mkdir(parents=True)
-    bed = Bed(shape, scratch, dsns, cooperative=cooperative, sub_batch=sub_batch, inline_keys=inline_keys)
+    bed = Bed(shape, scratch, dsns, **options)
     try:
         yield bed
     finally:
@@ -210,7 +195,7 @@ def open_bed(
 
 
 Lines = dict[str, dict[str, float]]
-"""The lines of a figure by label; each has values by place of the horizontal axis."""
+"""The lines of a figure by label; each has values by position on the horizontal axis."""
 
 
 @dataclass(slots=True)
@@ -232,7 +217,7 @@ class Laboratory:
             yield bed
 
     def some(self, values: Sequence[int]) -> Sequence[int]:
-        """All places of the horizontal axis, or a few of them."""
+        """All positions on the horizontal axis, or a few of them."""
         return values[:: max(1, len(values) // 2)][:3] if self.quick else values
 
 

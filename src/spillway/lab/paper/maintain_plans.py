@@ -1,4 +1,4 @@
-"""Figures 11.7 to 11.12 and 11.14: plans by estimate against plans as measured.
+"""Figures 11.7 to 11.12 and 11.14: estimated against measured plans.
 
 V1 is a chain of four relations, V2 has one edge more and V3 two (figure 11.6); the joins of R1 with R2 and of
 R3 with R4 find an index at R1 and at R4. Plans are named by the inputs they visit, as in the dissertation.
@@ -88,7 +88,7 @@ def _diversity(lab: Laboratory) -> Lines:
 
 
 def _regression(lab: Laboratory) -> Lines:
-    """The third relation is asked by the edge to the second, for two, four and six of its columns."""
+    """Queries the third relation by its edge to the second, for two, four and six of its columns."""
     edge = _VIEWS["V2"].index((1, 2))
     observed: dict[int, dict[int, float]] = {}
     with lab.bed(BedShape(4, _VIEWS["V2"], lab.rows, payloads=4)) as bed:
@@ -168,7 +168,7 @@ def _selected_plans(lab: Laboratory, names: Sequence[str], delay_seconds: float)
 
         for name in names:
             if name in _BATCH_PLANS:
-                orders = {_nodes(one)[0]: _nodes(one)[1:] for one in _BATCH_PLANS[name].split(",")}
+                orders = {_nodes(path)[0]: _nodes(path)[1:] for path in _BATCH_PLANS[name].split(",")}
                 plan = extended_batch_plan(graph, sizes, orders)
             else:
                 plan = conditional_plan(graph, sizes, _nodes(_GROUPING_PLANS[name]))

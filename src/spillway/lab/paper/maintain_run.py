@@ -58,7 +58,7 @@ def _one_source(
     lines: Lines = {}
     for label, (strategy, options) in ways.items():
         with lab.bed(BedShape(SIX, chain(SIX), lab.rows), **options) as bed:
-            bed.seconds(_of_one(10), by_name("batch", bed))  # the first round meets cold caches
+            bed.seconds(_of_one(10), by_name("batch", bed))  # the first round has cold caches
             lines[label] = {
                 str(number): bed.seconds(
                     _of_one(number),
@@ -143,7 +143,7 @@ def _distributions(lab: Laboratory) -> Lines:
 
 
 def _delays(lab: Laboratory) -> Lines:
-    """One round of each; the delay is added for what travelled, not waited for."""
+    """One round of each; the delay is computed from the bytes sent, not waited for."""
     lines: Lines = {}
     with lab.bed(BedShape(SIX, chain(SIX), lab.rows)) as bed:
         bed.seconds(evenly(60, SIX), by_name("batch", bed))

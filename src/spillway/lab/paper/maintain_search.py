@@ -1,4 +1,4 @@
-"""Table 11.3: how long the search for a batch plan takes and how good it is, by the plans that it keeps."""
+"""Table 11.3: time and quality of the search for a batch plan, by the number of plans that it keeps."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def random_model(graph: ViewGraph, seed: int) -> QueryCost:
         cardinalities=(1_000_000,) * len(graph.names),
         attributes=(4,) * len(graph.names),
         costs={
-            one: CostFunction((chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0))
-            for one in directions
+            direction: CostFunction(
+                (chance.uniform(0.001, 0.02), 0.0, chance.uniform(1e-6, 1e-4), 0, 0, 0, 0)
+            )
+            for direction in directions
         },
-        fanouts={one: chance.uniform(0.3, 3.0) for one in directions},
+        fanouts={direction: chance.uniform(0.3, 3.0) for direction in directions},
     )
 
 

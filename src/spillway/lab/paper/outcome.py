@@ -1,8 +1,8 @@
-"""What one run of an experiment came to, as its journal tells it. Pure.
+"""The outcome of one run of an experiment, from its journal. Pure.
 
-The horizontal axis is mostly the arrival time of the rows probed so far, not the clock: so lines of runs that
-another program slowed down can be compared, and the axis is that of the seeds. Where costs are compared it is
-the clock. Results that clean-up produced during the run are counted apart from those of the run itself.
+The horizontal axis is mostly the arrival time of the rows probed so far, not the clock, as in the
+dissertation: so runs can be compared even if another program slowed one down. Comparisons of cost use the
+clock. Results that clean-up produced during the run are counted apart from those of the run itself.
 """
 
 from collections import Counter
@@ -25,13 +25,13 @@ class Outcome:
     runtime_results: int
     cleanup_results: int
     early_cleanup_results: int
-    """Of these, produced by clean-up before the input was exhausted, because memory was free."""
+    """Those of them that clean-up produced before the input was exhausted, because memory was free."""
     runtime_seconds: float
     cleanup_seconds: float
     spills: int
     spilled_bytes: int
     state_bytes: int
-    """All state that was ever built: what memory would have had to hold."""
+    """All state that was ever built: the memory needed without spills."""
     results: Points
     """(minutes of arrivals, results so far), without those of clean-up."""
     memory: Points
@@ -40,11 +40,11 @@ class Outcome:
     cleanup_rows: tuple[int, ...] = ()
     """Per processor, the rows of its groups that were ever spilled: what it would have to clean up alone."""
     spilled_groups: tuple[int, ...] = ()
-    """All groups that were spilled, as often as they were."""
+    """All spilled groups, with repetitions."""
     memory_each: tuple[Points, ...] = ()
     """`memory` of each processor."""
     freed_share: float = 0.0
-    """What a spill freed on average, of the state of its processor."""
+    """The share of its processor's state that a spill freed on average."""
     early_cleanup: Points = ((0.0, 0.0),)
     """(minutes of arrivals, results of clean-up so far), before the input was exhausted."""
     results_by_clock: Points = ((0.0, 0.0),)
@@ -52,18 +52,18 @@ class Outcome:
     restored: Points = ()
     """(minutes of arrivals, resident bytes) after each clean-up during the run."""
     complete: bool = True
-    """False: stopped before its clean-up was done."""
+    """False if the run was stopped before its clean-up was done."""
     stopped: str | None = None
     """Why it ended before its input did."""
 
     @property
     def wall_seconds(self) -> float:
-        """From the begin of the run to the end of its input."""
+        """Seconds from the start of the run to the end of its input."""
         return self.results_by_clock[-1][0]
 
     @property
     def minutes(self) -> float:
-        """How far it came, in minutes of arrivals."""
+        """Minutes of arrivals that the run processed."""
         return self.results[-1][0]
 
     @property
@@ -92,7 +92,7 @@ class Outcome:
 def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_SECONDS) -> Outcome:
     last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
     spills = [spill for epoch in epochs for spill in epoch.spills]
-    parts = [one for epoch in epochs for one in epoch.processors]
+    parts = [processor for epoch in epochs for processor in epoch.processors]
     minutes = _minutes(epochs[: last_input + 1], row_seconds)
     return Outcome(
         variant=variant,
@@ -103,8 +103,8 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         cleanup_seconds=sum(epoch.seconds for epoch in epochs if epoch.is_cleanup),
         spills=len(spills),
         spilled_bytes=sum(spill.bytes for spill in spills),
-        freed_share=sum(one.bytes / max(1, one.resident_bytes) for one in spills) / max(1, len(spills)),
-        state_bytes=sum(sum(one.group_bytes.values()) for one in parts),
+        freed_share=sum(spill.bytes / max(1, spill.resident_bytes) for spill in spills) / max(1, len(spills)),
+        state_bytes=sum(sum(part.group_bytes.values()) for part in parts),
         results=_results(epochs, minutes, cleanup=False),
         early_cleanup=_results(epochs, minutes, cleanup=True),
         results_by_clock=_by_clock(epochs[: last_input + 1]),
@@ -118,7 +118,7 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
 
 
 def tree_outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float) -> Outcome:
-    """Of a tree, whose joins also probe each other's results: time goes by the rows that arrived."""
+    """The outcome of a tree, whose joins also probe each other's results: time counts arrived rows."""
     made = outcome(variant, epochs, row_seconds)
     last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
     minutes, taken = [], 0
@@ -143,7 +143,7 @@ def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, f
     for epoch in epochs:
         before = taken
         if not epoch.is_cleanup:
-            taken += sum(one.probed_rows for one in epoch.processors)
+            taken += sum(processor.probed_rows for processor in epoch.processors)
         found.append(tuple(rows / len(STREAMS) * row_seconds / 60 for rows in (before, taken)))
     return [(began, ended) for began, ended in found]
 
@@ -168,7 +168,7 @@ def _by_clock(epochs: Sequence[Epoch]) -> Points:
 
 def _restored(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
     return tuple(
-        (ended, sum(one.resident_bytes for one in epoch.processors))
+        (ended, sum(processor.resident_bytes for processor in epoch.processors))
         for epoch, (_, ended) in zip(epochs, minutes, strict=False)
         if epoch.is_cleanup
     )
@@ -183,7 +183,7 @@ def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], pro
             for spill in epoch.spills
             if processor in (spill.processor, None)
         ]
-        mine = [one.resident_bytes for one in epoch.processors if processor in (one.processor, None)]
+        mine = [part.resident_bytes for part in epoch.processors if processor in (part.processor, None)]
         points.append((ended, sum(mine)))
     return tuple(points)
 
@@ -191,8 +191,8 @@ def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], pro
 def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
     rows: Counter[int] = Counter()
     for epoch in epochs:
-        for one in epoch.processors:
-            rows.update(one.group_rows)
+        for processor in epoch.processors:
+            rows.update(processor.group_rows)
     placement = next(
         (epoch.placement for epoch in reversed(epochs) if epoch.placement is not None),
         distributed(variant.distribution, PARTITIONS, variant.processors),
@@ -200,5 +200,5 @@ def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
     spilled = {group for epoch in epochs for spill in epoch.spills for group in spill.groups}
     load = [0] * variant.processors
     for group in spilled:
-        load[placement[group % len(placement)]] += rows[group]  # of a tree all joins begin alike
+        load[placement[group % len(placement)]] += rows[group]  # all joins of a tree start alike
     return tuple(load)

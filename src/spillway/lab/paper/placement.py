@@ -1,13 +1,13 @@
 """Figures 5.9, 5.10, 6.12 to 6.15 and 6.18 to 6.20 of the dissertation: where state is.
 
-Processors are tasks of one Spark here. The spans between two adaptations (tau_m) are as long against the run
-as there: a run of 40 to 60 minutes takes about one here, so 45 seconds there are one second here.
-Figures 5.9, 6.12 and 6.13 ask what something costs, so they show results by the clock: over arrival time
-every cost would be hidden. In 5.10 nothing is spilled: as in the seed, a run that needs more memory ends.
-In 6.19 and 6.20 what `active-disk` forces out is bounded, as in the seed, by what the query needs beyond the
-memory of all processors, estimated from the rows that are to come; another line shows it without that bound.
-Known limit: on fewer cores than processors they share the cores, so more of them are no faster; results over
-arrival time, memory and what has to be cleaned up do not depend on that.
+Processors are tasks of one Spark here. Spans between two adaptations (tau_m) are scaled with the run: a run
+of 40 to 60 minutes takes about one here, so 45 seconds become one second. Figures 5.9, 6.12 and 6.13 ask what
+something costs, so they show results by the clock: over arrival time every cost would be hidden. In 5.10
+nothing is spilled: as in the dissertation, a run that needs more memory ends. In 6.19 and 6.20 the forced
+spills of `active-disk` are bounded, as in the dissertation, by what the query needs beyond the memory of all
+processors, estimated from the remaining rows; another line shows it without that bound. Known limit: on fewer
+cores than processors they share the cores, so more of them are no faster; results over arrival time, memory
+and what has to be cleaned up do not depend on that.
 
 Figures 6.3 to 6.6 of the dissertation (6.1.4; figures 9 to 12 of the report of 2005): what to spill.
 
@@ -20,7 +20,7 @@ from spillway.lab.paper.experiment import ALL_MEMORY, LEAST, MOST, Axis, Experim
 from spillway.policy.spill import NO_SPILL
 
 SPAN_SECONDS_PER_SECOND = 1 / 45
-"""A span of 45 seconds in the seeds is one of a second here."""
+"""A span of 45 seconds in the dissertation is one second here."""
 NO_RELOCATION, WITH_RELOCATION, LAZY, ACTIVE = "no-relocation", "with-relocation", "lazy-disk", "active-disk"
 UNBOUNDED = "active-disk, no bound"
 _ALTERNATING = "300s/600s:10"
@@ -55,7 +55,7 @@ RELOCATION_EXPERIMENTS = (
         "Partitioning a query that needs little memory",
         Axis.RESULTS_BY_CLOCK,
         "1",
-        tuple(replace(one, has_budget=False) for one in _MACHINES),
+        tuple(replace(variant, has_budget=False) for variant in _MACHINES),
         rows=60_000,
         tuple_range=25_000,
         width_bytes=100,
@@ -67,7 +67,7 @@ RELOCATION_EXPERIMENTS = (
         "Partitioning a memory-intensive query",
         Axis.RESULTS,
         "2",
-        tuple(replace(one, spill=NO_SPILL) for one in _MACHINES),
+        tuple(replace(variant, spill=NO_SPILL) for variant in _MACHINES),
         tuple_range=25_000,
         epochs=20,
         memory_bytes=48 << 20,

@@ -1,4 +1,4 @@
-"""The figures of the literature that can be drawn again: where each is, and what it says.
+"""The figures of the literature that can be drawn again: the section of each, and its result.
 
 All are of Liu's dissertation (2005); those of chapters 6 and 7 are also in the report of 2005 and in SIGMOD
 2006. `expected` is what the source reports, to compare a run with.
@@ -122,4 +122,4 @@ _ALL = (
         "51 ms and 357 s for 1 plan kept, 271 ms and 294 s for 20",
     ),
 )
-FIGURES: Mapping[str, PaperFigure] = MappingProxyType({one.name: one for one in _ALL})
+FIGURES: Mapping[str, PaperFigure] = MappingProxyType({figure.name: figure for figure in _ALL})

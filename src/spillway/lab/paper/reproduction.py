@@ -1,4 +1,5 @@
-"""Draws a figure of the literature again: runs its experiment, compares, draws. One function per family."""
+"""Draws a figure of the literature again: runs its experiment, compares the runs, draws. One function per
+family."""
 
 import tempfile
 from collections.abc import Callable
@@ -28,23 +29,23 @@ SCRATCH = "spillway-figure-"
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """How a figure is to be drawn."""
+    """A request to draw a figure."""
 
     name: str
     out: Path
     """The directory for the drawing."""
     seeds: int | None
-    """Runs with different data, for trees; None: as many as it takes."""
+    """Runs with different data, for trees; None: the default."""
     quick: bool
     note: Callable[[str], None]
 
 
 def reproduce(asked: Reproduction) -> Metrics:
-    """The numbers of the figure; its drawing is at `drawing`."""
+    """Draw the figure; returns its metrics, with the path of the drawing as `drawing`."""
     for names, family in _FAMILIES:
         if asked.name in names:
             return family(asked)
-    raise JobError(f"there is no figure {asked.name}; known are {', '.join(FIGURES)}")
+    raise JobError(f"there is no figure {asked.name}; known figures: {', '.join(FIGURES)}")
 
 
 def _of_runs(asked: Reproduction) -> Metrics:

@@ -1,8 +1,8 @@
-"""Runs the variants of an experiment one after the other on one Spark session, each with a checkpoint and
-results of its own.
+"""Runs the variants of an experiment in sequence on one Spark session, each with its own checkpoint and
+results.
 
-A few rows go through first, with spills and clean-up, so that the first variant does not pay for the start of
-Spark's Python workers.
+A short run with spills and clean-up comes first, so the first variant does not pay for the start of Spark's
+Python workers.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from spillway.workload import keys
 
 WARM_UP_EPOCHS = 2
 WARM_UP_BYTES = 5 << 20
-"""A little more than the smallest budget holds: one spill, and its clean-up."""
+"""A little more than the smallest budget: one spill and its clean-up."""
 
 
 def run_experiment(
@@ -69,7 +69,7 @@ def check_results(run: str, out: Path, answer: ResultSum) -> None:
 
 
 def _answer(experiment: Experiment) -> ResultSum:
-    """What the view amounts to by DuckDB. All payloads differ, so it can do without them."""
+    """The sum of the view's results, computed by DuckDB without the payloads, which all differ."""
     workload = experiment.workload()
     with duckdb.connect() as database:
         for name in STREAMS:

@@ -6,9 +6,9 @@ ratio and the others meet no partner, and half of what a join produces leads to 
 Memory is about a fifth of what the tree would need.
 
 All strategies free the same share of a processor's state per spill, and that share is printed: one that frees
-less has more in memory at any time, whatever its order. The penalty is shown by its published formula and as
-it is by default here, where order and share were searched for together: shares of 5, 10, 20 and 30 % and
-weights from 0.1 to 2 of what is kept above, over five seeds. At 10 %, which gives most for its spills, no
+less has more in memory at any time, regardless of its order. The penalty is shown by its published formula
+and as it is by default here, where order and share were searched for together: shares of 5, 10, 20 and 30 %
+and weights from 0.1 to 2 of what is kept above, over five seeds. At 10 %, which gives most for its spills, no
 weight is ahead of `global-output` in all three settings: with ratios 1-3-3 small ones are as good as none. At
 20 % the default order is ahead in all three, but every order gives fewer results there.
 """
@@ -20,13 +20,13 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
-from spillway.errors import JobError, StateError
-from spillway.lab.paper.experiment import Axis, Variant
+from spillway.errors import StateError
+from spillway.lab.paper.experiment import Axis, Variant, experiment_of
 from spillway.lab.paper.outcome import Outcome
 from spillway.lab.paper.tree_reasons import reasons
 from spillway.manager import MINIMUM_BYTES
 from spillway.policy.spill import default_spill_share
-from spillway.workload import TreeJoin
+from spillway.workload import TreeWorkload
 
 BOTTOM_UP, LOCAL, GLOBAL, PENALTY = "bottom-up", "local-output", "global-output", "global-output-penalty"
 PAPER = "global-output-penalty-paper"
@@ -41,9 +41,9 @@ EXPECTED = {
     (GLOBAL, LOCAL): 1.3,
     (GLOBAL, BOTTOM_UP): 1.3,
 }
-"""How many times the run-time results of the second the first should have at least."""
+"""The least ratio of run-time results, first over second."""
 LONELY = 500
-"""Values of half of a join's partitions come once in so many tuple ranges: they meet no partner."""
+"""Values of half of a join's partitions occur once in this many tuple ranges, so they find no match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TreeExperiment:
     processors: int = 2
     row_seconds: float = ROW_SECONDS
     spill_share: float = field(default_factory=partial(default_spill_share, tree=True))
-    """What each spill frees, of the state of its processor: the same for all strategies."""
+    """The share of a processor's state that each spill frees: the same for all strategies."""
 
     @property
     def variants(self) -> tuple[Variant, ...]:
@@ -72,11 +72,11 @@ class TreeExperiment:
             Variant(name, name, self.spill_share, processors=self.processors) for name in self.strategies
         )
 
-    def workload(self, seed: int) -> TreeJoin:
+    def workload(self, seed: int) -> TreeWorkload:
         alone = f"1:1/2:{LONELY * self.tuple_range}"
         kinds = {ratio: f"{2 * int(ratio)}:1/2,{alone}" for ratio in "123"}
         first, second, third = (kinds[ratio] for ratio in self.ratios.split("-"))
-        return TreeJoin(
+        return TreeWorkload(
             (first, second, third), self.rows, self.tuple_range, self.groups, self.width_bytes, seed
         )
 
@@ -101,17 +101,15 @@ _EXPERIMENTS = (
         "7.17", "Run-time throughput, join ratios 3-2-3", Axis.RESULTS, "3-2-3", STRATEGIES, 12 << 20
     ),
 )  # fmt: skip
-TREE_EXPERIMENTS: Mapping[str, TreeExperiment] = {one.name: one for one in _EXPERIMENTS}
+TREE_EXPERIMENTS: Mapping[str, TreeExperiment] = {experiment.name: experiment for experiment in _EXPERIMENTS}
 
 
 def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
-    if name not in TREE_EXPERIMENTS:
-        raise JobError(f"there is no figure {name}; of trees there are {', '.join(TREE_EXPERIMENTS)}")
-    found = TREE_EXPERIMENTS[name]
+    found = experiment_of(name, TREE_EXPERIMENTS)
     if not quick:
         return found
     memory_bytes = max(MINIMUM_BYTES, found.memory_bytes // 5)
-    wider = memory_bytes / (found.memory_bytes / 5)  # else the smallest budget would hold all state
+    wider = memory_bytes / (found.memory_bytes / 5)  # otherwise the smallest budget would hold all state
     return replace(
         found, rows=1_800, epochs=8, memory_bytes=memory_bytes, width_bytes=int(found.width_bytes * wider)
     )
@@ -120,15 +118,15 @@ def tree_experiment(name: str, *, quick: bool = False) -> TreeExperiment:
 def compare_strategies(
     experiment: TreeExperiment, by_seed: Sequence[Sequence[Outcome]], expected: Sequence[int]
 ) -> dict[str, Any]:
-    """The figures of all seeds, and ratios of the averages; refuses a run with a wrong number of results."""
+    """The metrics of all seeds, and ratios of the averages; refuses a run with a wrong number of results."""
     for seed, (outcomes, results) in enumerate(zip(by_seed, expected, strict=True)):
-        for one in outcomes:
-            if one.results_total != results and (one.complete or one.results_total > results):
+        for outcome in outcomes:
+            if outcome.results_total != results and (outcome.complete or outcome.results_total > results):
                 raise StateError(
-                    f"figure {experiment.name}, seed {seed}: {one.variant.label} gave {one.results_total} "
-                    f"results, the view has {results}; please report this"
+                    f"figure {experiment.name}, seed {seed}: {outcome.variant.label} "
+                    f"gave {outcome.results_total} results, the view has {results}; please report this"
                 )
-    labels = [one.variant.label for one in by_seed[0]]
+    labels = [outcome.variant.label for outcome in by_seed[0]]
     runtime = {
         label: [outcomes[number].runtime_results for outcomes in by_seed]
         for number, label in enumerate(labels)
@@ -146,10 +144,10 @@ def compare_strategies(
             label: round(mean(outcomes[number].freed_share for outcomes in by_seed), 3)
             for number, label in enumerate(labels)
         },
-        "state_bytes": max(one.state_bytes for outcomes in by_seed for one in outcomes),
+        "state_bytes": max(outcome.state_bytes for outcomes in by_seed for outcome in outcomes),
         "results_total": list(expected),
         "runtime_results": runtime,
-        "variants": {label: one.to_json() for label, one in zip(labels, by_seed[0], strict=True)},
+        "variants": {label: outcome.to_json() for label, outcome in zip(labels, by_seed[0], strict=True)},
         "spills": {
             label: [outcomes[number].spills for outcomes in by_seed] for number, label in enumerate(labels)
         },
@@ -157,7 +155,9 @@ def compare_strategies(
             label: _by_join(by_seed[0][number], experiment.groups) for number, label in enumerate(labels)
         },
         "cleanup_seconds": {
-            label: round(mean(one[number].cleanup_seconds for one in by_seed if one[number].complete), 3)
+            label: round(
+                mean(outcomes[number].cleanup_seconds for outcomes in by_seed if outcomes[number].complete), 3
+            )
             for number, label in enumerate(labels)
         },
         "ratio_to_penalty": {
@@ -179,43 +179,43 @@ def compare_strategies(
 def _reasons(
     experiment: TreeExperiment, by_seed: Sequence[Sequence[Outcome]], average: Mapping[str, float]
 ) -> list[str]:
-    """Why strategies are not as far apart as the paper has them, where they are not."""
+    """Why strategies differ less than in the paper, if they do."""
     runs = {label: [outcomes[n] for outcomes in by_seed] for n, label in enumerate(average)}
     return [
-        reasons(runs[one], runs[other], experiment.groups, average[one] / average[other], wanted)
-        for (one, other), wanted in EXPECTED.items()
-        if one in runs and other in runs and average[one] < wanted * average[other]
+        reasons(runs[first], runs[other], experiment.groups, average[first] / average[other], wanted)
+        for (first, other), wanted in EXPECTED.items()
+        if first in runs and other in runs and average[first] < wanted * average[other]
     ]
 
 
-def _by_join(one: Outcome, groups: int) -> list[int]:
-    """How many groups of each join were spilled, as often as they were."""
-    counts = Counter(group // groups for group in one.spilled_groups)
+def _by_join(outcome: Outcome, groups: int) -> list[int]:
+    """The number of spilled groups of each join, with repetitions."""
+    counts = Counter(group // groups for group in outcome.spilled_groups)
     return [counts[join] for join in range(max(counts, default=-1) + 1)]
 
 
-def tree_lines(figures: dict[str, Any]) -> list[str]:
-    """The comparison for people."""
-    width = max(len(label) for label in figures["runtime_results"])
+def tree_lines(metrics: dict[str, Any]) -> list[str]:
+    """The comparison as text."""
+    width = max(len(label) for label in metrics["runtime_results"])
     made = [
-        f"figure {figures['figure']}: join ratios {figures['ratios']}, {figures['seeds']} seeds, "
-        f"every spill is to free {figures['spill_share']:.0%} of a processor's state"
+        f"figure {metrics['figure']}: join ratios {metrics['ratios']}, {metrics['seeds']} seeds, "
+        f"every spill frees {metrics['spill_share']:.0%} of a processor's state"
     ]
-    for label, results in figures["runtime_results"].items():
-        one = figures["variants"][label]
+    for label, results in metrics["runtime_results"].items():
+        variant = metrics["variants"][label]
         made.append(
             f"{label:<{width}}  {mean(results):>12,.0f} at run time  "
-            f"{figures['cleanup_seconds'][label]:>7.1f} s "
-            f"clean-up  {mean(figures['spills'][label]):>5.1f} spills of "
-            f"{figures['freed_share'][label]:.1%} each  "
-            f"{one['spilled_bytes'] / 1e6:>7.1f} MB of {one['state_bytes'] / 1e6:.1f} MB spilled, "
-            f"groups by join {figures['spilled_groups_by_join'][label]} (first seed)"
+            f"{metrics['cleanup_seconds'][label]:>7.1f} s "
+            f"clean-up  {mean(metrics['spills'][label]):>5.1f} spills of "
+            f"{metrics['freed_share'][label]:.1%} each  "
+            f"{variant['spilled_bytes'] / 1e6:>7.1f} MB of {variant['state_bytes'] / 1e6:.1f} MB spilled, "
+            f"groups by join {metrics['spilled_groups_by_join'][label]} (first seed)"
         )
-    for label, ratio in figures["ratio_to_penalty"].items():
-        if label != next(iter(figures["ratio_to_penalty"])):
+    for label, ratio in metrics["ratio_to_penalty"].items():
+        if label != next(iter(metrics["ratio_to_penalty"])):
             made.append(f"penalty over {label}: {ratio} times the results at run time")
-    if figures["ratio_paper_to_global"] is not None:
+    if metrics["ratio_paper_to_global"] is not None:
         made.append(
-            f"{PAPER} over {GLOBAL}: {figures['ratio_paper_to_global']} times the results at run time"
+            f"{PAPER} over {GLOBAL}: {metrics['ratio_paper_to_global']} times the results at run time"
         )
-    return [*made, *figures["reasons"]]
+    return [*made, *metrics["reasons"]]

@@ -1,4 +1,4 @@
-"""Why a strategy for trees is not as far ahead of another as expected, from what journals say of spills."""
+"""Why a strategy for trees is not as far ahead of another as expected, from the spills in the journals."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ LITTLE = 0.1
 def reasons(
     first: Sequence[Outcome], second: Sequence[Outcome], groups: int, ratio: float, wanted: float
 ) -> str:
-    """One line on two strategies, each given by its outcomes of all seeds; `groups` are those of a join."""
+    """One line about two strategies, each given by its outcomes for all seeds; a join has `groups` groups."""
     ours, theirs = _shares(first, groups), _shares(second, groups)
-    same = mean(_overlap(one, other) for one, other in zip(first, second, strict=True))
+    same = mean(_overlap(left, right) for left, right in zip(first, second, strict=True))
     names = f"{first[0].variant.label} over {second[0].variant.label}"
     facts = (
         f"spilled groups by join {_percent(ours)} against {_percent(theirs)}, "
@@ -47,7 +47,7 @@ def _reason(
 
 
 def _shares(outcomes: Sequence[Outcome], groups: int) -> list[float]:
-    counts = Counter(group // groups for one in outcomes for group in one.spilled_groups)
+    counts = Counter(group // groups for outcome in outcomes for group in outcome.spilled_groups)
     whole = max(1, sum(counts.values()))
     return [counts[join] / whole for join in range(max(counts, default=0) + 1)]
 
@@ -58,7 +58,7 @@ def _overlap(first: Outcome, second: Outcome) -> float:
 
 
 def _megabytes(outcomes: Sequence[Outcome]) -> float:
-    return mean(one.spilled_bytes for one in outcomes) / 1e6
+    return mean(outcome.spilled_bytes for outcome in outcomes) / 1e6
 
 
 def _percent(shares: Sequence[float]) -> str:

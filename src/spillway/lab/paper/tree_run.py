@@ -1,4 +1,4 @@
-"""Runs the variants of a tree experiment, for each seed one after the other, on one Spark session."""
+"""Runs the variants of a tree experiment for each seed, on one Spark session."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,8 @@ def run_tree_experiment(
 ) -> tuple[list[list[Outcome]], list[int]]:
     """The outcomes by seed and variant, and how many results each seed's view has, as DuckDB counts them.
 
-    The first seed is run to the end, the others until their input is: what they show is before clean-up.
+    The first seed runs to the end, the others until their input is exhausted, because they show what happens
+    before clean-up.
     """
     small = replace(
         experiment, rows=2 * experiment.groups, tuple_range=6 * experiment.groups, epochs=2,
@@ -64,7 +65,7 @@ def _run(
     *,
     clean: bool,
 ) -> Outcome:
-    """One run; without `clean` it stops when nothing but clean-up is left."""
+    """One run; without `clean` it stops when only clean-up is left."""
     options = {"maxFilesPerTrigger": "1"}
     left = experiment.rows * len(STREAMS)
 

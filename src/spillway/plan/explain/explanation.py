@@ -1,7 +1,7 @@
 """What a plan will do, for a reader (`explain`) and for a program (`explain_dict`).
 
-Both say the same; the text is made from the dictionary. Types that only Spark knows are shown as `?` until
-given. How a plan is explained is looked up by its kind.
+The text is made from the dictionary. Types that only Spark knows are shown as `?` until they are given. The
+kind of a plan decides how it is explained.
 """
 
 from __future__ import annotations

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spillway.plan.explain.report import InputReport, PlanReport, StageReport, closing_lines, opening_lines
+from spillway.plan.explain.report import (
+    PlanReport,
+    closing_lines,
+    input_lines,
+    joined_inputs,
+    key_lines,
+    opening_lines,
+    opening_stages,
+    plan_report,
+    source_names,
+)
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.operators import JoinPlan, hash_is_exact
-from spillway.plan.sql import display, window_text
 
 
 def explain_join(
@@ -21,62 +30,40 @@ def explain_join(
     known = [kind for kind in types if kind is not None]
     exact = hash_is_exact(known) if len(known) == len(types) else (False if len(types) > 1 else None)
     residual = None if plan.residual is None else describe(plan.residual, plan.column_label)
-    return {
-        "view": plan.view,
-        "fingerprint": plan.fingerprint,
-        "operator": f"{len(plan.inputs)}-way join",
-        "key": [
-            {"terms": list(terms), "type": kind} for terms, kind in zip(plan.key_labels, types, strict=True)
+    probe = ["each input's new rows against the state of the others"]
+    probe += [] if exact else ["verify keys"]
+    probe += ["residual"] if residual else []
+    probe += ["outputs, runs"]
+    return plan_report(
+        plan,
+        types,
+        {"groups": groups, "processors": processors},
+        operator=f"{len(plan.inputs)}-way join",
+        hash_exact=exact,
+        inputs=joined_inputs(plan, column_types),
+        residual=residual,
+        stages=[
+            *opening_stages(source_names(plan), groups, processors),
+            ("probe", "; ".join(probe)),
+            ("commit", "manifest, then sink"),
         ],
-        "hash_exact": exact,
-        "partitioning": {"groups": groups, "processors": processors},
-        "inputs": [_input_report(plan, index, column_types) for index in range(len(plan.inputs))],
-        "residual": residual,
-        "outputs": [
-            {"name": output.name, "value": describe(output.value, plan.column_label)}
-            for output in plan.outputs
-        ],
-        "stages": _stages(plan, processors, groups, residual is not None, exact),
-    }
+    )
 
 
 def join_text(report: PlanReport) -> str:
     """The same for a reader."""
     groups, processors = report["partitioning"]["groups"], report["partitioning"]["processors"]
     lines = opening_lines(report)
-    lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in report["key"]]
+    lines += key_lines(report["key"])
     lines.append(f"  hash       {_hash_text(report['hash_exact'])}")
     lines.append(f"  partition  {groups} groups on {processors} processors, by key hash")
     lines.append(f"  residual   {report['residual'] or 'none'}")
-    for one in report["inputs"]:
-        lines += ["", f"Input {one['name']}: source {one['source']}"]
-        lines.append(f"  filter     {one['filter'] or 'none'}")
-        if one["window"] is not None:
-            lines.append(f"  window     {one['window']}")
-        lines.append(f"  key        {', '.join(one['key'])}")
-        if not one["state"]:
+    for input_ in report["inputs"]:
+        lines += input_lines(input_)
+        if not input_["state"]:
             lines.append("  state      key only")
-        lines += [f"  state      {c['name']}  {c['label']}  {c['type'] or '?'}" for c in one["state"]]
+        lines += [f"  state      {c['name']}  {c['label']}  {c['type'] or '?'}" for c in input_["state"]]
     return "\n".join([*lines, *closing_lines(report)]) + "\n"
-
-
-def _input_report(plan: JoinPlan, index: int, types: Mapping[ColumnRef, str]) -> InputReport:
-    one = plan.inputs[index]
-    return {
-        "name": one.name,
-        "source": one.source,
-        "filter": None if one.filter is None else display(one.filter),
-        "window": window_text(plan.windows[index]) if plan.windows else None,
-        "key": [display(key) for key in one.keys],
-        "state": [
-            {
-                "name": column.name,
-                "label": column.label,
-                "type": types.get(ColumnRef(index, position), column.type),
-            }
-            for position, column in enumerate(one.columns)
-        ],
-    }
 
 
 def _hash_text(exact: bool | None) -> str:
@@ -87,25 +74,3 @@ def _hash_text(exact: bool | None) -> str:
         if exact
         else "xxhash64; keys verified after a hash match"
     )
-
-
-def _stages(
-    plan: JoinPlan, processors: int, groups: int, residual: bool, exact: bool | None
-) -> list[StageReport]:
-    sources = ", ".join(
-        one.source if one.source == one.name else f"{one.source} {one.name}" for one in plan.inputs
-    )
-    probe = ["each input's new rows against the state of the others"]
-    probe += [] if exact else ["verify keys"]
-    probe += ["residual"] if residual else []
-    probe += ["outputs, runs"]
-    return [
-        {"name": "scan", "work": f"{sources}: filter, project, key hash (Spark)"},
-        {
-            "name": "route",
-            "work": f"group = bucket of the hash, 1 of {groups}; processor = placement of the group",
-        },
-        {"name": "shuffle", "work": f"to {processors} processors"},
-        {"name": "probe", "work": "; ".join(probe)},
-        {"name": "commit", "work": "manifest, then sink"},
-    ]

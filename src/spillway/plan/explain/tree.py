@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from spillway.plan.explain.report import (
     JoinInputReport,
     JoinReport,
+    KeyReport,
     PlanReport,
     SpreadReport,
-    StageReport,
     closing_lines,
+    input_lines,
+    joined_inputs,
+    key_lines,
     opening_lines,
+    plan_report,
+    source_names,
 )
 from spillway.plan.expression import ColumnRef, describe
 from spillway.plan.operators import (
@@ -31,7 +36,7 @@ from spillway.plan.operators import (
     partition_classes,
     shape_text,
 )
-from spillway.plan.sql import display, window_text
+from spillway.plan.sql import display
 
 
 def explain_tree(
@@ -43,38 +48,21 @@ def explain_tree(
 ) -> PlanReport:
     """The plan as JSON-ready values; `key_types` are those of the classes that Spark's analysis found."""
     types: tuple[str | None, ...] = plan.key_types if key_types is None else tuple(key_types)
-    exact = [False if plan.partition else _exact([types[one] for one in join.classes]) for join in plan.joins]
-    layouts = layout(plan, [one is True for one in exact])
+    exact = [
+        False if plan.partition else _exact([types[number] for number in join.classes]) for join in plan.joins
+    ]
+    layouts = layout(plan, [known is True for known in exact])
     joins = [_join(plan, number, layouts[number], types, exact[number]) for number in range(len(plan.joins))]
-    return {
-        "view": plan.view,
-        "fingerprint": plan.fingerprint,
-        "operator": f"tree of {len(plan.joins)} joins {shape_text(plan.shape())}",
-        "key": [
-            {"terms": list(terms), "type": kind} for terms, kind in zip(plan.key_labels, types, strict=True)
-        ],
-        "hash_exact": None if None in exact else all(exact),
-        "partitioning": {"groups": groups, "processors": processors},
-        "inputs": [
-            {
-                "name": one.name,
-                "source": one.source,
-                "filter": None if one.filter is None else display(one.filter),
-                "window": window_text(plan.windows[number]) if plan.windows else None,
-                "key": [display(key) for key in one.keys],
-                "state": [{"name": c.name, "label": c.label, "type": c.type} for c in one.columns],
-            }
-            for number, one in enumerate(plan.inputs)
-        ],
-        "residual": None,
-        "outputs": [
-            {"name": output.name, "value": describe(output.value, plan.column_label)}
-            for output in plan.outputs
-        ],
-        "stages": _stages(plan, processors, groups),
-        "joins": joins,
-        "spreads": [_spread(plan, kind, groups) for kind in JOIN_KINDS],
-    }
+    report = plan_report(
+        plan,
+        types,
+        {"groups": groups, "processors": processors},
+        operator=f"tree of {len(plan.joins)} joins {shape_text(plan.shape())}",
+        hash_exact=None if None in exact else all(exact),
+        inputs=joined_inputs(plan, {}),
+        stages=_stages(plan, processors, groups),
+    )
+    return {**report, "joins": joins, "spreads": [_spread(plan, kind, groups) for kind in JOIN_KINDS]}
 
 
 def tree_text(report: PlanReport) -> str:
@@ -82,22 +70,20 @@ def tree_text(report: PlanReport) -> str:
     groups, processors = report["partitioning"]["groups"], report["partitioning"]["processors"]
     lines = opening_lines(report)
     lines.append(f"  partition  {groups} groups of each join on {processors} processors")
-    lines += [_spread_line(spread) for spread in sorted(report["spreads"], key=lambda one: not one["chosen"])]
+    lines += [
+        _spread_line(spread) for spread in sorted(report["spreads"], key=lambda spread: not spread["chosen"])
+    ]
     for join in report["joins"]:
         lines += ["", f"{join['name'].capitalize()}, level {join['level']}"]
-        lines += [f"  key        {' = '.join(part['terms'])}  {part['type'] or '?'}" for part in join["key"]]
+        lines += key_lines(join["key"])
         lines.append(f"  residual   {join['residual'] or 'none'}")
-        for one in join["inputs"]:
-            lines.append(f"  input      {one['name']}: keeps {', '.join(one['state']) or 'key only'}")
+        for input_ in join["inputs"]:
+            lines.append(f"  input      {input_['name']}: keeps {', '.join(input_['state']) or 'key only'}")
         if join["lineage"]:
             lines.append(f"  lineage    groups of {', '.join(join['lineage'])} are counted")
         lines.append(f"  results    to {join['parent'] or 'the view'}")
     for leaf in report["inputs"]:
-        lines += ["", f"Input {leaf['name']}: source {leaf['source']}"]
-        lines.append(f"  filter     {leaf['filter'] or 'none'}")
-        if leaf["window"] is not None:
-            lines.append(f"  window     {leaf['window']}")
-        lines.append(f"  key        {', '.join(leaf['key'])}")
+        lines += input_lines(leaf)
     return "\n".join([*lines, *closing_lines(report)]) + "\n"
 
 
@@ -106,7 +92,7 @@ def _join(
 ) -> JoinReport:
     join = plan.joins[number]
     parent = plan.parent(number)
-    key = []
+    key: list[KeyReport] = []
     for key_class in join.classes:
         leaves = [plan.representative(child, key_class) for child in join.children]
         keys = [plan.inputs[leaf].keys[plan.key_classes[leaf].index(key_class)] for leaf in leaves]
@@ -114,15 +100,17 @@ def _join(
         key.append({"terms": terms, "type": types[key_class]})
     inputs: list[JoinInputReport] = [
         {
-            "name": _name(plan, one.child),
-            "state": [_label(plan, symbol) for symbol in one.columns if not isinstance(symbol, GroupNumber)],
+            "name": _name(plan, input_.child),
+            "state": [
+                _label(plan, symbol) for symbol in input_.columns if not isinstance(symbol, GroupNumber)
+            ],
         }
-        for one in made.inputs
+        for input_ in made.inputs
     ]
     return {
         "name": f"join {number + 1}",
         "level": plan.level(number),
-        "key": [{"terms": one["terms"], "type": one["type"]} for one in key],  # type: ignore[typeddict-item]
+        "key": key,
         "hash_exact": exact,
         "residual": None if join.residual is None else describe(join.residual, plan.column_label),
         "inputs": inputs,
@@ -141,13 +129,14 @@ def _spread(plan: TreePlan, kind: str, groups: int) -> SpreadReport:
     classes = partition_classes(kind, plan.key_classes)
     grid = Grid.of(classes, groups)
     counts = {
-        one.name: grid.copies(of_leaf) for one, of_leaf in zip(plan.inputs, plan.key_classes, strict=True)
+        input_.name: grid.copies(of_leaf)
+        for input_, of_leaf in zip(plan.inputs, plan.key_classes, strict=True)
     }
     return {
         "join": kind,
         "by": [
-            f"{plan.key_labels[one][0]} in {share}"
-            for one, share in zip(grid.classes, grid.shares, strict=True)
+            f"{plan.key_labels[number][0]} in {share}"
+            for number, share in zip(grid.classes, grid.shares, strict=True)
         ],
         "copies": {name: count for name, count in counts.items() if classes and count > 1},
         "chosen": classes == plan.partition,
@@ -162,10 +151,10 @@ def _label(plan: TreePlan, symbol: Symbol) -> str:
     if isinstance(symbol, LeafColumn):
         return f"{plan.inputs[symbol.leaf].name}.{plan.inputs[symbol.leaf].columns[symbol.column].label}"
     if isinstance(symbol, KeyHash | KeyValue):
-        one = plan.inputs[symbol.leaf]
-        text = display(one.keys[plan.key_classes[symbol.leaf].index(symbol.key_class)])
+        input_ = plan.inputs[symbol.leaf]
+        text = display(input_.keys[plan.key_classes[symbol.leaf].index(symbol.key_class)])
         kind = "hash" if isinstance(symbol, KeyHash) else "key"  # a selected key column is kept besides
-        return f"{kind}({one.name}.{text})"
+        return f"{kind}({input_.name}.{text})"
     return "deadline"
 
 
@@ -176,21 +165,15 @@ def _exact(types: Sequence[str | None]) -> bool | None:
     return hash_is_exact(known) if known else None
 
 
-def _stages(plan: TreePlan, processors: int, groups: int) -> list[StageReport]:
-    sources = ", ".join(
-        one.source if one.source == one.name else f"{one.source} {one.name}" for one in plan.inputs
-    )
-    stages: list[StageReport] = [
-        {"name": "scan", "work": f"{sources}: filter, project, key hashes (Spark)"},
-        {"name": "route", "work": f"join of the input, then 1 of {groups} groups; processor of the group"},
-        {"name": "shuffle", "work": f"to {processors} processors"},
-    ]
+def _stages(plan: TreePlan, processors: int, groups: int) -> Iterator[tuple[str, str]]:
+    yield "scan", f"{source_names(plan)}: filter, project, key hashes (Spark)"
+    yield "route", f"join of the input, then 1 of {groups} groups; processor of the group"
+    yield "shuffle", f"to {processors} processors"
     levels = max(plan.level(number) for number in range(len(plan.joins)))
     for level in range(levels + 1):
         joins = [f"join {n + 1}" for n in range(len(plan.joins)) if plan.level(n) == level]
-        stages.append({"name": "probe", "work": f"{', '.join(joins)}: new rows against state, runs"})
+        yield "probe", f"{', '.join(joins)}: new rows against state, runs"
         if level < levels:
             how = "by file to the parent's groups" if processors > 1 else "in the same task"
-            stages.append({"name": "exchange", "work": f"results {how}, with lineage"})
-    stages.append({"name": "commit", "work": "manifest, then sink"})
-    return stages
+            yield "exchange", f"results {how}, with lineage"
+    yield "commit", "manifest, then sink"

@@ -1,6 +1,6 @@
 """`+ - * / %`, negation and `abs` as in Spark's ANSI mode: overflow and division by zero are errors.
 
-`/` gives a double, also on integers; `%` has the sign of the dividend. Known limit: no arithmetic on
+`/` gives a double, even for integers; `%` has the sign of the dividend. Known limit: no arithmetic on
 decimals, whose result types have rules of their own.
 """
 

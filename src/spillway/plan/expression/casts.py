@@ -1,7 +1,7 @@
 """`CAST` where Arrow gives what Spark gives in ANSI mode; every other pair of types is refused.
 
 Known limit: no parsing of strings (Spark trims and accepts forms that Arrow does not), no text of floating-
-point numbers (Java writes them differently), no decimals but to double.
+point numbers (Java writes them differently), decimals only to double.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Evaluate an expression over the columns of joined rows, with the semantics of Spark in ANSI mode.
 
-Logic is three-valued. `case`, `coalesce`, `and` and `or` evaluate an argument only for the rows that need
-it, so a guarded division (`CASE WHEN b.y <> 0 THEN a.x / b.y END`) fails on no row that Spark would accept.
-Types never depend on the rows: `result_type` evaluates over none, and so checks an expression before any
-data is read.
+Logic is three-valued. `case`, `coalesce`, `and` and `or` evaluate an argument only for the rows that need it,
+so a guarded division (`CASE WHEN b.y <> 0 THEN a.x / b.y END`) fails on no row that Spark would accept. Types
+never depend on the rows: `result_type` evaluates over no rows, which checks an expression before any data is
+read.
 """
 
 from __future__ import annotations

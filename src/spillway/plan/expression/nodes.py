@@ -1,8 +1,8 @@
 """Expressions over several inputs, which can only be evaluated after the join.
 
 A tree of plain values: it is pickled to workers, hashed into the view's fingerprint, and compared in tests,
-so it holds no parser objects. What depends on one input is never here; Spark evaluates that before the row
-is kept.
+so it holds no parser objects. Parts that depend on one input are never here; Spark evaluates them before the
+row is kept.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _INFIX = frozenset({
 
 
 def references(expression: Expression) -> Iterator[ColumnRef]:
-    """Every state column that `expression` reads, left to right, repeated as often as it is read."""
+    """Every state column that `expression` reads, left to right, with repetitions."""
     if isinstance(expression, ColumnRef):
         yield expression
     elif isinstance(expression, Call):

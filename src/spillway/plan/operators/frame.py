@@ -1,30 +1,32 @@
 """The plan of a view as one grouped windowed aggregate: for every row, statistics over the rows before it.
 
-Plain values, as those of a join plan. The first `kept` columns of the input are what state keeps of a row
-when its own result is out: event time, order, arguments. The others wait with the row until it is final.
+A plain value, like a join plan. State keeps the first `kept` columns of a row after its own result is out:
+event time, order, arguments. The other columns wait with the row until it is final.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from spillway.model import Statistic
 from spillway.plan.expression import ColumnRef
-from spillway.plan.operators.join import InputPlan, OutputColumn
+from spillway.plan.operators.join import (
+    FORMAT,
+    InputPlan,
+    OutputColumn,
+    canonical_input,
+    canonical_outputs,
+    digest,
+)
 
-__all__ = ["STATISTICS", "AggregatePlan", "aggregate_fingerprint", "frame_text"]
-
-_FORMAT = 1
 STATISTICS = 1
 """The input number under which outputs refer to statistics; their columns are numbered as in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
-    """Rows that pass the input's filter, each with its statistics. A null key is a key like others."""
+    """Rows that pass the input's filter, each with its statistics. Null is a key like any other."""
 
     kind: ClassVar[str] = "frame"
     input: InputPlan
@@ -49,9 +51,9 @@ class AggregatePlan:
         """A state column or a statistic as a reader knows it."""
         if ref.input != STATISTICS:
             return self.input.columns[ref.column].label
-        one = self.statistics[ref.column]
-        argument = "*" if one.argument is None else self.input.columns[one.argument].label
-        return f"{one.function}({argument}) over {frame_text(one)}"
+        statistic = self.statistics[ref.column]
+        argument = "*" if statistic.argument is None else self.input.columns[statistic.argument].label
+        return f"{statistic.function}({argument}) over {frame_text(statistic)}"
 
 
 def frame_text(statistic: Statistic) -> str:
@@ -63,18 +65,18 @@ def frame_text(statistic: Statistic) -> str:
 
 
 def aggregate_fingerprint(
-    one: InputPlan,
+    input_: InputPlan,
     outputs: tuple[OutputColumn, ...],
     statistics: tuple[Statistic, ...],
     order: tuple[int, ...],
 ) -> str:
-    """SHA-256 of the canonical form of a plan; how late rows may be is a matter of running."""
+    """SHA-256 of the canonical form of a plan; how late rows may be is a setting of the run."""
     canonical = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "operator": "aggregate",
-        "input": [one.name.lower(), one.source, one.filter, one.keys, [c.expression for c in one.columns]],
-        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+        "input": canonical_input(input_),
+        "outputs": canonical_outputs(outputs),
         "statistics": [asdict(statistic) for statistic in statistics],
         "order": order,
     }
-    return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()
+    return digest(canonical)

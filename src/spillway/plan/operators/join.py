@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
 
-__all__ = ["ColumnRef", "InputPlan", "JoinPlan", "OutputColumn", "StateColumn", "fingerprint"]
-
-_FORMAT = 1
+FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +27,12 @@ class StateColumn:
     expression: str
     label: str
     type: str | None = None
-    """The Spark type where the catalog tells it (a bare column); otherwise Spark's analysis does."""
+    """The Spark type if the catalog knows it (a bare column); otherwise Spark's analysis finds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputPlan:
-    """One input: rows that pass `filter` and whose `keys` are all not null enter the join."""
+    """One input: rows that pass `filter` and have no null among their `keys` enter the join."""
 
     name: str
     source: str
@@ -42,7 +40,7 @@ class InputPlan:
     keys: tuple[str, ...]
     columns: tuple[StateColumn, ...]
     times: tuple[str, ...] = ()
-    """What gives a row its place in time: its event time, and further columns of the order. Rows without an
+    """What orders rows in time: the event time, then further columns. Rows without an
     event time count as `null_time_rows` and give no results."""
 
 
@@ -66,7 +64,7 @@ class JoinPlan:
     key_labels: tuple[tuple[str, ...], ...] = ()
     """For each key part, its label in each input (`a.k`), for messages."""
     key_types: tuple[str | None, ...] = ()
-    """For each key part, the type in which it is compared, where the catalog tells it."""
+    """For each key part, the type in which it is compared, if the catalog knows it."""
     windows: tuple[Window, ...] = ()
     """One per input; none at all in a view without windows."""
     view: str = field(default="", compare=False)
@@ -78,9 +76,9 @@ class JoinPlan:
 
 def column_label(inputs: Sequence[InputPlan], ref: ColumnRef) -> str:
     """A state column as a reader knows it: `p.price`, or `[p: upper(symbol)]` for an expression."""
-    one = inputs[ref.input]
-    text = one.columns[ref.column].label
-    return f"{one.name}.{text}" if text.replace(".", "").isidentifier() else f"[{one.name}: {text}]"
+    input_ = inputs[ref.input]
+    text = input_.columns[ref.column].label
+    return f"{input_.name}.{text}" if text.replace(".", "").isidentifier() else f"[{input_.name}: {text}]"
 
 
 def fingerprint(
@@ -90,21 +88,27 @@ def fingerprint(
     windows: tuple[Window, ...] = (),
 ) -> str:
     """SHA-256 of the canonical form of a plan."""
-    canonical = {
-        "format": _FORMAT,
-        "inputs": [
-            [
-                one.name.lower(),
-                one.source,
-                one.filter,
-                one.keys,
-                [column.expression for column in one.columns],
-            ]
-            for one in inputs
-        ],
-        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+    canonical: dict[str, object] = {
+        "format": FORMAT,
+        "inputs": [canonical_input(input_) for input_ in inputs],
+        "outputs": canonical_outputs(outputs),
         "residual": None if residual is None else asdict(residual),
     }
-    if windows:  # how late rows may be is a matter of running, not of what the view means
+    if windows:  # how late rows may be is a setting of the run, not of the view
         canonical["windows"] = [[window.column, window.range_us] for window in windows]
+    return digest(canonical)
+
+
+def canonical_input(input_: InputPlan, *further: object) -> list[object]:
+    """An input as fingerprints have it; `further` stands between its keys and its columns."""
+    expressions = [column.expression for column in input_.columns]
+    return [input_.name.lower(), input_.source, input_.filter, input_.keys, *further, expressions]
+
+
+def canonical_outputs(outputs: Sequence[OutputColumn]) -> list[list[object]]:
+    return [[output.name, asdict(output.value)] for output in outputs]
+
+
+def digest(canonical: Mapping[str, object]) -> str:
+    """The fingerprint of a plan, given by its canonical form; its text is on disk and must not change."""
     return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()

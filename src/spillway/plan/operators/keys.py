@@ -1,9 +1,9 @@
-"""Types of join keys: the one type in which all inputs' keys are compared, and when their hash decides alone.
+"""Types of join keys: the common type in which keys are compared, and when comparing hashes is enough.
 
-Spark's xxhash64 of one value of at most 8 bytes is a bijection, so equal hashes mean equal keys and nothing
-is left to verify; for strings, wide decimals and several key parts the real keys are compared after a hash
-match. Known limit: types whose equality is not that of their bytes (collated strings) or not defined (maps)
-are refused.
+Spark's xxhash64 of one value of at most 8 bytes is a bijection, so equal hashes mean equal keys and need no
+check; for strings, wide decimals and several key parts the keys themselves are compared after a hash match.
+Known limit: types are refused if their equality differs from that of their bytes (collated strings) or is
+undefined (maps).
 """
 
 from __future__ import annotations

@@ -1,25 +1,29 @@
 """The plan of a view as a tree of m-way equi-joins: its leaves are the view's inputs.
 
 A join's key is made of classes of equal terms that all its children have. Classes are numbered over the whole
-view, columns by the leaf that they come from, so a plan says nothing about what travels between joins; that
-is the layout's matter (`tree_layout`). Everything here is a plain value.
+view, columns by the leaf that they come from, so a plan does not say what travels between joins; the layout
+does (`tree_layout`). Everything here is a plain value.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.plan.operators.join import InputPlan, OutputColumn, column_label
-
-_FORMAT = 1
+from spillway.plan.operators.join import (
+    FORMAT,
+    InputPlan,
+    OutputColumn,
+    canonical_input,
+    canonical_outputs,
+    column_label,
+    digest,
+)
 
 Shape: TypeAlias = "str | tuple[Shape, ...]"
-"""A tree as a user gives it: names of inputs, nested by joins."""
+"""A tree as the user gives it: nested tuples of input names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ Child: TypeAlias = Leaf | Below
 
 
 @dataclass(frozen=True, slots=True)
-class TreeJoin:
+class JoinNode:
     """One m-way join. `residual` is over columns of leaves and tested as soon as all of them are joined."""
 
     children: tuple[Child, ...]
@@ -56,57 +60,58 @@ class TreePlan:
     """The leaves; the keys of each are its terms of the classes that it has, see `key_classes`."""
     key_classes: tuple[tuple[int, ...], ...]
     """Per leaf, the classes of its keys, ascending."""
-    joins: tuple[TreeJoin, ...]
+    joins: tuple[JoinNode, ...]
     """Children come before their parents; the last is the root."""
     outputs: tuple[OutputColumn, ...]
     fingerprint: str
     key_labels: tuple[tuple[str, ...], ...] = ()
     """Per class, the labels of its terms (`a.k`), for messages."""
     key_types: tuple[str | None, ...] = ()
-    """Per class, the type in which it is compared, where the catalog tells it."""
+    """Per class, the type in which it is compared, if the catalog knows it."""
     windows: tuple[Window, ...] = ()
     """One per leaf; none at all in a view without windows."""
     partition: tuple[int, ...] = ()
-    """The classes by which the groups of all joins are made; none: of each join by its own key."""
+    """The classes that partition all joins; none: each join uses its own key."""
     view: str = field(default="", compare=False)
 
     def leaves(self, child: Child) -> tuple[int, ...]:
         """The inputs below a child, in the order of the view."""
         if isinstance(child, Leaf):
             return (child.number,)
-        below = (self.leaves(one) for one in self.joins[child.number].children)
+        below = (self.leaves(part) for part in self.joins[child.number].children)
         return tuple(sorted(leaf for leaves in below for leaf in leaves))
 
     def parent(self, join: int) -> int | None:
         """The join that takes in the results of another; None for the root."""
-        for number, one in enumerate(self.joins):
-            if Below(join) in one.children:
+        for number, parent in enumerate(self.joins):
+            if Below(join) in parent.children:
                 return number
         return None
 
     def level(self, join: int) -> int:
-        """How many joins are below it, one under the other."""
-        below = [self.level(one.number) for one in self.joins[join].children if isinstance(one, Below)]
+        """The length of the longest chain of joins below it."""
+        below = [self.level(child.number) for child in self.joins[join].children if isinstance(child, Below)]
         return 1 + max(below) if below else 0
 
     def descendants(self, join: int) -> tuple[int, ...]:
-        """All joins below one, in their order."""
+        """All joins below a join, in order."""
         found: list[int] = []
-        for one in self.joins[join].children:
-            if isinstance(one, Below):
-                found += [*self.descendants(one.number), one.number]
+        for child in self.joins[join].children:
+            if isinstance(child, Below):
+                found += [*self.descendants(child.number), child.number]
         return tuple(sorted(found))
 
     def representative(self, child: Child, key_class: int) -> int:
-        """The leaf below a child whose term stands for a class: inside a child all terms of one are equal."""
+        """The leaf below a child whose term represents a class: inside a child all terms of a class are
+        equal."""
         return next(leaf for leaf in self.leaves(child) if key_class in self.key_classes[leaf])
 
     def shape(self, join: int | None = None) -> Shape:
         """The tree by the names of its inputs."""
         number = len(self.joins) - 1 if join is None else join
         return tuple(
-            self.inputs[one.number].name if isinstance(one, Leaf) else self.shape(one.number)
-            for one in self.joins[number].children
+            self.inputs[child.number].name if isinstance(child, Leaf) else self.shape(child.number)
+            for child in self.joins[number].children
         )
 
     def column_label(self, ref: ColumnRef) -> str:
@@ -114,35 +119,35 @@ class TreePlan:
 
 
 def shape_text(shape: Shape) -> str:
-    return shape if isinstance(shape, str) else f"({' '.join(shape_text(one) for one in shape)})"
+    return shape if isinstance(shape, str) else f"({' '.join(shape_text(part) for part in shape)})"
 
 
 def tree_fingerprint(
     inputs: tuple[InputPlan, ...],
     key_classes: tuple[tuple[int, ...], ...],
-    joins: tuple[TreeJoin, ...],
+    joins: tuple[JoinNode, ...],
     outputs: tuple[OutputColumn, ...],
     windows: tuple[Window, ...],
     partition: tuple[int, ...],
 ) -> str:
-    """SHA-256 of the canonical form of a plan; the tree is part of it, because state is laid out by it."""
+    """SHA-256 of the canonical form of a plan; the tree is part of it, because it decides the layout of
+    state."""
     canonical: dict[str, Any] = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "tree": [
             [
-                [[type(child).__name__, child.number] for child in one.children],
-                one.classes,
-                None if one.residual is None else asdict(one.residual),
+                [[type(child).__name__, child.number] for child in join.children],
+                join.classes,
+                None if join.residual is None else asdict(join.residual),
             ]
-            for one in joins
+            for join in joins
         ],
         "inputs": [
-            [one.name.lower(), one.source, one.filter, one.keys, classes, [c.expression for c in one.columns]]
-            for one, classes in zip(inputs, key_classes, strict=True)
+            canonical_input(input_, classes) for input_, classes in zip(inputs, key_classes, strict=True)
         ],
-        "outputs": [[output.name, asdict(output.value)] for output in outputs],
+        "outputs": canonical_outputs(outputs),
         "windows": [[window.column, window.range_us] for window in windows],
     }
     if partition:
         canonical["partition"] = partition
-    return hashlib.sha256(json.dumps(canonical, separators=(",", ":"), default=str).encode()).hexdigest()
+    return digest(canonical)

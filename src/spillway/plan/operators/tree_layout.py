@@ -1,9 +1,9 @@
 """What travels between the joins of a tree, and what each keeps in state.
 
-A join's output carries what something above it reads: columns of leaves, the hash of a term that a join
+A join's output carries what the joins above it read: columns of leaves, the hash of a term that a join
 above has in its key (and the term itself where hashes are not exact), the event times of windows, and, as
 lineage, the group numbers that the row passed through. Hashes are computed once, by Spark, where the row
-enters the view; so all sides of a join hash alike whatever tree they come through.
+enters the view; so all sides of a join hash alike, whatever path they take.
 
 Pure: from a plan, and from which joins have exact hashes, to expressions over each operator's own columns.
 """
@@ -52,7 +52,7 @@ class GroupNumber:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Deadline:
-    """The watermark from which on a row that a join made can meet no other row."""
+    """The watermark after which a row that a join produced can match no other row."""
 
     join: int
 
@@ -67,7 +67,7 @@ class InputLayout:
     child: Child
     columns: tuple[Symbol, ...]
     key_columns: tuple[int, ...]
-    """The columns with the key, if equal hashes do not imply equal keys."""
+    """The key columns, if equal hashes do not imply equal keys."""
     hashes: tuple[Symbol, ...]
     """What the hash of a row is made of; for a leaf Spark computes it."""
 
@@ -94,9 +94,9 @@ def layout(plan: TreePlan, exact: Sequence[bool]) -> tuple[OperatorLayout, ...]:
 
 
 def leaf_symbols(plan: TreePlan, exact: Sequence[bool], leaf: int) -> tuple[Symbol, ...]:
-    """What Spark has to provide for a leaf, besides the hash by which it is routed."""
+    """What Spark must provide for a leaf, besides the hash that routes its rows."""
     made = _Layout(plan, tuple(exact))
-    join = next(number for number, one in enumerate(plan.joins) if Leaf(leaf) in one.children)
+    join = next(number for number, node in enumerate(plan.joins) if Leaf(leaf) in node.children)
     return made.columns(join, Leaf(leaf))
 
 
@@ -109,7 +109,7 @@ class _Layout:
         return tuple(self._operator(number) for number in range(len(self.plan.joins)))
 
     def columns(self, join: int, child: Child) -> tuple[Symbol, ...]:
-        """What a join keeps of the rows of a child: all that it reads itself, or passes on."""
+        """What a join keeps of a child's rows: what it reads itself or passes on."""
         plan = self.plan
         needed: set[Symbol] = set()
         leaves = set(plan.leaves(child))
@@ -120,14 +120,14 @@ class _Layout:
         own = plan.joins[join]
         for key_class in own.classes:
             leaf = plan.representative(child, key_class)
-            # The hash of this very join is what rows are sorted by, not a column.
+            # Rows are sorted by the hash of this join; it is not a column.
             if KeyHash(leaf, key_class) in needed and not self._hash_is_read_above(join, leaf, key_class):
                 needed.discard(KeyHash(leaf, key_class))
         kept: list[Symbol] = sorted(needed, key=_order)
         if isinstance(child, Below):
             if plan.windows:
                 kept.append(Deadline(child.number))
-            kept += [GroupNumber(one) for one in (*plan.descendants(child.number), child.number)]
+            kept += [GroupNumber(below) for below in (*plan.descendants(child.number), child.number)]
         return tuple(kept)
 
     def _hash_is_read_above(self, join: int, leaf: int, key_class: int) -> bool:
@@ -141,15 +141,15 @@ class _Layout:
     def _read(self, join: int, leaves: set[int]) -> set[Symbol]:
         """What a join itself reads of rows of these leaves."""
         plan = self.plan
-        one = plan.joins[join]
+        node = plan.joins[join]
         found: set[Symbol] = set()
-        expressions = [] if one.residual is None else [one.residual]
+        expressions = [] if node.residual is None else [node.residual]
         if join == len(plan.joins) - 1:
             expressions += [output.value for output in plan.outputs]
         for expression in expressions:
             found |= {LeafColumn(ref.input, ref.column) for ref in references(expression)}
-        for child in one.children:
-            for key_class in one.classes:
+        for child in node.children:
+            for key_class in node.classes:
                 leaf = plan.representative(child, key_class)
                 found.add(KeyHash(leaf, key_class))
                 if not self.exact[join]:
@@ -163,8 +163,8 @@ class _Layout:
         join = plan.joins[number]
         inputs = tuple(self._input(number, child) for child in join.children)
         where: dict[Symbol, ColumnRef] = {}
-        for position, one in enumerate(inputs):
-            for column, symbol in enumerate(one.columns):
+        for position, input_ in enumerate(inputs):
+            for column, symbol in enumerate(input_.columns):
                 where[symbol] = ColumnRef(position, column)
         own = _renamed(lambda ref: where[LeafColumn(ref.input, ref.column)])
         parent = plan.parent(number)
@@ -174,12 +174,15 @@ class _Layout:
             outputs = self._passed_on(number, parent, where)
         lineage = tuple((symbol.join, where[symbol]) for symbol in where if isinstance(symbol, GroupNumber))
         residual = None if join.residual is None else own(join.residual)
-        windows = tuple(self._window(one) for one in inputs) if plan.windows else ()
+        windows = tuple(self._window(input_) for input_ in inputs) if plan.windows else ()
         return OperatorLayout(inputs, outputs, residual, windows, lineage)
 
     def _input(self, join: int, child: Child) -> InputLayout:
         columns = self.columns(join, child)
-        keys = [(self.plan.representative(child, one), one) for one in self.plan.joins[join].classes]
+        keys = [
+            (self.plan.representative(child, key_class), key_class)
+            for key_class in self.plan.joins[join].classes
+        ]
         return InputLayout(
             child,
             columns,
@@ -188,7 +191,7 @@ class _Layout:
         )
 
     def _passed_on(self, number: int, parent: int, where: dict[Symbol, ColumnRef]) -> tuple[Expression, ...]:
-        """The hashes that the parent sorts by, and the columns that it keeps but for our group number."""
+        """The hashes that the parent sorts by, and the columns that it keeps, except our group number."""
         above = self._input(parent, Below(number))
         made: list[Expression] = [where[symbol] for symbol in above.hashes]
         for symbol in above.columns[:-1]:
@@ -210,14 +213,14 @@ class _Layout:
             return Literal((1 << 63) - 1, "bigint")
         return ends[0] if len(ends) == 1 else Call("least", tuple(ends))
 
-    def _window(self, one: InputLayout) -> Window:
+    def _window(self, input_: InputLayout) -> Window:
         plan = self.plan
-        if isinstance(one.child, Leaf):
-            window = plan.windows[one.child.number]
-            column = one.columns.index(LeafColumn(one.child.number, window.column))
+        if isinstance(input_.child, Leaf):
+            window = plan.windows[input_.child.number]
+            column = input_.columns.index(LeafColumn(input_.child.number, window.column))
             return Window(column, window.range_us, window.lateness_us)
-        ranged = any(plan.windows[leaf].range_us is not None for leaf in plan.leaves(one.child))
-        column = one.columns.index(Deadline(one.child.number))
+        ranged = any(plan.windows[leaf].range_us is not None for leaf in plan.leaves(input_.child))
+        column = input_.columns.index(Deadline(input_.child.number))
         return Window(column, 0 if ranged else None, 0, derived=True)
 
 
@@ -237,7 +240,7 @@ def _renamed(column: Callable[[ColumnRef], ColumnRef]) -> Callable[[Expression],
         if isinstance(expression, ColumnRef):
             return column(expression)
         if isinstance(expression, Call):
-            return Call(expression.function, tuple(rename(one) for one in expression.arguments))
+            return Call(expression.function, tuple(rename(argument) for argument in expression.arguments))
         if isinstance(expression, Cast):
             return Cast(rename(expression.argument), expression.type)
         return expression

@@ -1,11 +1,11 @@
-"""The rules that make a plan of a view: which columns are state, which equality is the key, which tree.
+"""The rules that turn a view into a plan: which columns are state, which equality is the key, which tree.
 
-Contract: `plan_view` is the only way in; it returns a plan or refuses with what to write instead.
-Start with `planner`; `tree_planner` and `frame_planner` are the other kinds of views.
+Contract: `plan_view` is the only way in; it returns a plan, or refuses the view and says what to write
+instead. Start with `planner`; `tree_planner` and `frame_planner` are the other kinds of views.
 """
 
+from spillway.plan.rules.equality_graph import equality_classes
 from spillway.plan.rules.planner import Plan, plan_view
 from spillway.plan.rules.select_list import SelectItem, distinct_names, read_select_list
-from spillway.plan.rules.view_graph import equality_classes
 
 __all__ = ["Plan", "SelectItem", "distinct_names", "equality_classes", "plan_view", "read_select_list"]

@@ -1,7 +1,7 @@
-"""From a view of one stream with OVER clauses to its plan.
+"""Plans a view of one stream with OVER clauses.
 
-All statistics of a view share the key and the order, so one state serves them all; frames may differ. What a
-frame of time means depends on the event time alone; frames of rows need the whole order.
+All statistics of a view share the key and the order, so one state serves them all; frames may differ. A time
+frame depends on the event time alone; a row frame needs the whole order.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from spillway.plan.sql import (
 
 def is_aggregate_view(select: exp.Select) -> bool:
     """Whether the view asks for statistics over one stream."""
-    return not select.args.get("joins") and any(one.find(exp.Window) for one in select.expressions)
+    return not select.args.get("joins") and any(item.find(exp.Window) for item in select.expressions)
 
 
 def plan_aggregate(view: View, select: exp.Select, catalog: Catalog) -> AggregatePlan:
-    """The plan of `select`; what cannot be answered is refused."""
+    """The plan of `select`; unsupported views are refused."""
     scope = read_scope(select, catalog, alone=True)
-    one = _one_stream(scope)
+    stream = _one_stream(scope)
     items = _read_items(select, scope)
-    overs = _shared([item for item in items if isinstance(item, _OverItem)], one)
+    overs = _shared([item for item in items if isinstance(item, _OverItem)], stream)
     columns = StateColumns(scope)
-    time = columns.add(0, microseconds(one)).column
+    time = columns.add(0, microseconds(stream)).column
     by = max((over.order for over in overs), key=len)
     order = tuple(_ordered(node, columns) for node in by)
     statistics = tuple(_statistic(over, columns) for over in overs)
@@ -58,14 +58,14 @@ def plan_aggregate(view: View, select: exp.Select, catalog: Catalog) -> Aggregat
     outputs = _outputs(items, Lowering(scope, columns))
     filters = [term.node for term in read_predicates(select, scope).filters]
     input_ = InputPlan(
-        name=one.alias,
-        source=one.source,
+        name=stream.alias,
+        source=stream.source,
         filter=source_sql(conjunction(filters)) if filters else None,
         keys=tuple(source_sql(node) for node in overs[0].keys),
         columns=columns.of(0),
-        times=(source_sql(event_time(one)), *(source_sql(node) for node in by)),
+        times=(source_sql(event_time(stream)), *(source_sql(node) for node in by)),
     )
-    column = one.event_time
+    column = stream.event_time
     assert column is not None
     assert column.lateness_us is not None
     return AggregatePlan(
@@ -78,7 +78,7 @@ def plan_aggregate(view: View, select: exp.Select, catalog: Catalog) -> Aggregat
         lateness_us=column.lateness_us,
         fingerprint=aggregate_fingerprint(input_, outputs, statistics, order),
         key_labels=tuple((label(node),) for node in overs[0].keys),
-        key_types=tuple(_key_type(node, one) for node in overs[0].keys),
+        key_types=tuple(_key_type(node, stream) for node in overs[0].keys),
         view=" ".join(view.text.split()),
     )
 
@@ -109,27 +109,27 @@ def _read_items(select: exp.Select, scope: Scope) -> list[SelectItem | _OverItem
 
 
 def _one_stream(scope: Scope) -> Input:
-    one = scope.inputs[0]
-    if one.range_us is not None:
-        raise ViewError(f"{one.alias} has a window in FROM and OVER has frames; keep one of them")
-    if one.event_time is None:
+    input_ = scope.inputs[0]
+    if input_.range_us is not None:
+        raise ViewError(f"{input_.alias} has both a window in FROM and frames in OVER; keep one of them")
+    if input_.event_time is None:
         raise ViewError(
-            f"OVER goes by event time, and source {one.source} has none; give [sources.{one.source}] "
+            f"OVER needs an event time, but source {input_.source} has none; give [sources.{input_.source}] "
             'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
         )
-    return one
+    return input_
 
 
-def _shared(items: list[_OverItem], one: Input) -> list[Over]:
+def _shared(items: list[_OverItem], input_: Input) -> list[Over]:
     """The clauses, all of one key and order."""
     overs = [item.over for item in items]
     longest = max((over.order for over in overs), key=len)
     for item in items:
         over = item.over
-        if label(over.time) != label(event_time(one)):
+        if label(over.time) != label(event_time(input_)):
             raise ViewError(
-                f"ORDER BY begins with {label(over.time)}, and the event time of {one.source} is "
-                f"{label(event_time(one))}: {quote(item.node)}; order by it first"
+                f"ORDER BY begins with {label(over.time)}, but the event time of {input_.source} is "
+                f"{label(event_time(input_))}: {quote(item.node)}; order by it first"
             )
         if [label(key) for key in over.keys] != [label(key) for key in overs[0].keys]:
             raise unsupported("another PARTITION BY in the same view", item.node, "run one view per key")
@@ -178,6 +178,6 @@ def _outputs(items: list[SelectItem | _OverItem], lowering: Lowering) -> tuple[O
     return tuple(outputs)
 
 
-def _key_type(node: exp.Expr, one: Input) -> str | None:
-    column = one.find(node.name) if isinstance(node, exp.Column) else None
+def _key_type(node: exp.Expr, input_: Input) -> str | None:
+    column = input_.find(node.name) if isinstance(node, exp.Column) else None
     return None if column is None else common_key_type([(label(node), column.type)])

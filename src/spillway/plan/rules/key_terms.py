@@ -1,4 +1,4 @@
-"""What join keys ask of the inputs' terms: a common type, exact equalities, filters."""
+"""What join keys require of the inputs' terms: a common type, exact equalities, filters."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from spillway.plan.operators import common_key_type
-from spillway.plan.sql import Equality, Scope, Term, conjunction, label, source_sql
+from spillway.plan.sql import Equality, KeyTerm, Scope, conjunction, label, source_sql
 
 
-def input_filter(index: int, terms: Sequence[Term]) -> str | None:
+def input_filter(index: int, terms: Sequence[KeyTerm]) -> str | None:
     """The conjunction of what must hold on one input alone, in the order in which it was written."""
     own = [term.node for term in terms if term.input == index]
     return source_sql(conjunction(own)) if own else None
@@ -19,22 +19,22 @@ def input_filter(index: int, terms: Sequence[Term]) -> str | None:
 def blurred_equalities(equalities: Sequence[Equality], common: str | None, scope: Scope) -> list[exp.Expr]:
     """Equalities that the key alone does not decide.
 
-    In a key that mixes integers and floats all are compared as double, and two integers may then look equal
-    that are not: an equality that Spark would test in a narrower type is kept as a residual predicate.
+    A key that mixes integers and floats is compared as double, where two different integers may look equal.
+    So an equality that Spark would test in a narrower type stays as a residual predicate.
     """
     if common != "double":
         return []
     blurred: list[exp.Expr] = []
     for equality in equalities:
         pair = [_typed(side.node, scope) for side in (equality.left, equality.right)]
-        known = [one for one in pair if one is not None]
+        known = [kind for kind in pair if kind is not None]
         if len(known) == 2 and common_key_type(known) != common:
             blurred.append(equality.node)
     return blurred
 
 
 def common_type(nodes: Sequence[exp.Expr], scope: Scope) -> str | None:
-    """The type of a key part; types that do not fit are refused as far as the catalog tells them."""
+    """The type of a key part; types that do not fit are refused if the catalog knows them."""
     terms = [_typed(node, scope) for node in nodes]
     known = [term for term in terms if term is not None]
     common = common_key_type(known) if known else None

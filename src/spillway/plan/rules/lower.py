@@ -1,10 +1,10 @@
-"""From a resolved SQL expression to what is evaluated after the join.
+"""Splits a resolved SQL expression into state columns and what is evaluated after the join.
 
-Every largest part that depends on one input becomes a state column, computed by Spark before the row is
-kept; what is above those parts becomes an `Expression`. Where Spark evaluates a part only for some rows (a
-branch of CASE, the right side of AND) and it may fail (a division), its columns are kept instead and it is
-evaluated as lazily here. Known limit: outside such branches a part is evaluated for every row of its input,
-also one that finds no partner.
+Each maximal part that depends on one input becomes a state column, which Spark computes before the row is
+kept; the rest becomes an `Expression`. Where Spark evaluates a part only for some rows (a branch of CASE, the
+right side of AND) and it may fail (a division), its columns are kept instead and it is evaluated here just as
+lazily. Known limit: outside such branches a part is evaluated for every row of its input, even for rows
+without a match.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MAY_FAIL = (exp.Div, exp.Mod, exp.IntDiv, exp.Cast)
 
 
 class Lowering:
-    """Lowers the expressions of one view, collecting the state columns they need."""
+    """Lowers the expressions of one view and collects the state columns they need."""
 
     def __init__(self, scope: Scope, columns: StateColumns) -> None:
         self._scope = scope
@@ -92,7 +92,7 @@ class Lowering:
         return self._descend(node, lazy)
 
     def _try_to_descend(self, node: exp.Expr) -> Expression | None:
-        """A part that must stay lazy, taken apart; None where it cannot fail or cannot be evaluated here."""
+        """A part that must stay lazy, split; None if it cannot fail or cannot be evaluated here."""
         if isinstance(node, exp.Column) or node.find(*_MAY_FAIL) is None:
             return None
         sizes = self._columns.sizes()
@@ -138,7 +138,7 @@ class Lowering:
         if not node.expressions or set(node.args) - {"this", "expressions"}:
             raise self._unsupported(node)
         value = self._lower(node.this, lazy)
-        equal = [Call("=", (value, self._lower(one, lazy=True))) for one in node.expressions]
+        equal = [Call("=", (value, self._lower(item, lazy=True))) for item in node.expressions]
         return equal[0] if len(equal) == 1 else Call("or", tuple(equal))
 
     def _between(self, node: exp.Expr, lazy: bool) -> Call:
@@ -184,7 +184,9 @@ class Lowering:
         if len(node.expressions) not in _FUNCTIONS.get(name, ()):
             raise self._unsupported(node)
         later = name in ("coalesce", "nvl", "ifnull")
-        values = tuple(self._lower(one, lazy or (later and n > 0)) for n, one in enumerate(node.expressions))
+        values = tuple(
+            self._lower(argument, lazy or (later and n > 0)) for n, argument in enumerate(node.expressions)
+        )
         if name == "nullif":
             return Call("case", (Call("=", values), Literal(None, "void"), values[0]))
         if name == "isnotnull":
@@ -192,21 +194,21 @@ class Lowering:
         return Call(_RENAMED.get(name, name), values)
 
     def _check(self, lowered: Expression, node: exp.Expr, *, boolean: bool = False) -> bool:
-        """Refuse types that do not fit; False where the catalog does not tell them all."""
+        """Refuse types that do not fit; False if the catalog does not know all of them."""
         types = {ref: self._columns.type(ref) for ref in references(lowered)}
         arrow = {ref: arrow_type(kind) for ref, kind in types.items() if kind is not None}
         if len(arrow) < len(types):
             return False
         for ref, kind in arrow.items():
             if kind is None:
-                raise ViewError(f"{label(node)} combines inputs, and {types[ref]} is not supported there")
+                raise ViewError(f"{label(node)} combines inputs, but {types[ref]} is not supported there")
         try:
             kind = result_type(lowered, lambda ref: arrow[ref])
         except ViewError as error:
             raise ViewError(f"{label(node)}: {str(error).rsplit(' (in ', 1)[0]}") from None
         if boolean and not pa.types.is_boolean(kind):
             raise ViewError(
-                f"{label(node)} is {spark_type(kind)}, and a condition is boolean; write a comparison"
+                f"{label(node)} is {spark_type(kind)}, but a condition must be boolean; write a comparison"
             )
         return True
 

@@ -1,12 +1,12 @@
-"""From a view to its plan, as a pipeline of rules; each rule is a module of its own.
+"""Turns a view into its plan by a pipeline of rules; each rule has its own module.
 
-    parse -> scope -> select list, predicates -> view graph -> shared key: lower (push down) -> join plan
-                                                            -> none: shape of the tree -> tree plan
+    parse -> scope -> select list, predicates -> equality graph -> shared key: lower (push down) -> join plan
+                                                                -> none: shape of the tree -> tree plan
 
 The plan's answer is the view's answer: filters and projections move below the join, equalities over all
 inputs become its key, everything else stays above it as the residual predicate. Without a key over all
-inputs, or where the user gives a tree, `tree_planner` goes on. A view of one stream with OVER clauses is
-planned by `aggregate_planner`.
+inputs, or where the user gives a tree, `tree_planner` takes over. `frame_planner` plans a view of one stream
+with OVER clauses.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sqlglot import exp
 from spillway.errors import ViewError
 from spillway.model import Catalog, View
 from spillway.plan.operators import AggregatePlan, InputPlan, JoinPlan, TreePlan, check_join_kind, fingerprint
+from spillway.plan.rules.equality_graph import SharedKey, check_connected, equality_graph, shared_key
 from spillway.plan.rules.frame_planner import is_aggregate_view, plan_aggregate
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
 from spillway.plan.rules.select_list import SelectItem, output_column, read_select_list
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.tree_planner import plan_tree
-from spillway.plan.rules.view_graph import SharedKey, check_connected, shared_key, view_graph
 from spillway.plan.rules.window_rule import event_time, read_windows, within_windows
 from spillway.plan.sql import (
     Predicates,
@@ -39,7 +39,7 @@ Plan = JoinPlan | TreePlan | AggregatePlan
 
 
 def plan_view(view: View, catalog: Catalog) -> Plan:
-    """The plan of `view` over the sources of `catalog`; a view that cannot be answered is refused."""
+    """The plan of `view` over the sources of `catalog`; an unsupported view is refused."""
     check_join_kind(view.join_kind)
     select = parse_view(view)
     if is_aggregate_view(select):
@@ -50,7 +50,7 @@ def plan_view(view: View, catalog: Catalog) -> Plan:
     items = read_select_list(select, scope)
     predicates = read_predicates(select, scope)
     check_connected(predicates, scope)
-    graph = view_graph(predicates)
+    graph = equality_graph(predicates)
     key = shared_key(graph, len(scope.inputs)) if view.tree is None else None
     if key is None:
         return plan_tree(view, scope, items, predicates, graph)
@@ -78,14 +78,14 @@ def plan_join(
 
     inputs = tuple(
         InputPlan(
-            name=one.alias,
-            source=one.source,
+            name=input_.alias,
+            source=input_.source,
             filter=input_filter(index, (*predicates.filters, *key.filters)),
             keys=tuple(source_sql(part.terms[index]) for part in key.parts),
             columns=columns.of(index),
-            times=(source_sql(event_time(one)),) if windows else (),
+            times=(source_sql(event_time(input_)),) if windows else (),
         )
-        for index, one in enumerate(scope.inputs)
+        for index, input_ in enumerate(scope.inputs)
     )
     return JoinPlan(
         inputs=inputs,

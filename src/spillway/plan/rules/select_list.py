@@ -41,7 +41,7 @@ def read_select_list(select: exp.Select, scope: Scope) -> tuple[SelectItem, ...]
 
 
 def distinct_names(items: Sequence[Named], scope: Scope) -> None:
-    """Refuse two result columns of one name."""
+    """Refuse two result columns with the same name."""
     seen: dict[str, Named] = {}
     for item in items:
         if (first := seen.get(item.name.lower())) is not None:
@@ -83,11 +83,11 @@ def read_items(node: exp.Expr, scope: Scope) -> list[SelectItem]:
 
 def _expand(node: exp.Expr, scope: Scope) -> list[SelectItem]:
     if not isinstance(node, exp.Column):
-        columns = [(one.input, one.column) for one in scope.visible]
+        columns = [(visible.input, visible.column) for visible in scope.visible]
     else:
         index = scope.position(node.table)
         if index is None or len(node.parts) > 2:
-            known = [one.alias for one in scope.inputs]
+            known = [input_.alias for input_ in scope.inputs]
             raise ViewError(f"unknown input in {quote(node)}; {suggestion(node.table, known)}")
         columns = [(index, column) for column in scope.inputs[index].columns]
     return [

@@ -1,6 +1,6 @@
 """The state columns of a view while it is planned: what each input must keep, each expression once.
 
-The only mutable object of planning. It lives as long as one call of `plan_view`.
+The only mutable object in planning. It lives for one call of `plan_view`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class StateColumns:
         self._columns: list[list[StateColumn]] = [[] for _ in scope.inputs]
 
     def add(self, index: int, node: exp.Expr) -> ColumnRef:
-        """The state column of input `index` that holds `node`; a new one, or that of an equal expression."""
+        """The state column of input `index` that holds `node`: an existing one with an equal expression,
+        or a new one."""
         node = without_parentheses(node)
         expression = source_sql(node)
         columns = self._columns[index]
@@ -34,7 +35,7 @@ class StateColumns:
         return ColumnRef(index, len(columns) - 1)
 
     def type(self, ref: ColumnRef) -> str | None:
-        """The Spark type of a state column, where the catalog tells it."""
+        """The Spark type of a state column, if the catalog knows it."""
         return self._columns[ref.input][ref.column].type
 
     def of(self, index: int) -> tuple[StateColumn, ...]:

@@ -1,11 +1,12 @@
-"""The rule that gives a view with windows its meaning: event times in state, and a residual predicate.
+"""The meaning of windows: event times become state columns, and a residual predicate compares them.
 
 A result exists iff, for every input with a range, the youngest of its rows is at most the range younger than
-the row of that input. All inputs take part in "youngest", so all need an event time, with a range or without.
+the row of that input. "Youngest" is over all inputs, so each needs an event time, with a range or without.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from sqlglot import exp
@@ -19,56 +20,69 @@ from spillway.plan.sql import Input, Scope
 
 def read_windows(scope: Scope, columns: StateColumns) -> tuple[Window, ...]:
     """The windows of all inputs, with their event times as state columns; none if no input has a range."""
-    ranged = [one for one in scope.inputs if one.range_us is not None]
+    ranged = [input_ for input_ in scope.inputs if input_.range_us is not None]
     if not ranged:
         return ()
     windows = []
-    for index, one in enumerate(scope.inputs):
-        column = one.event_time
+    for index, input_ in enumerate(scope.inputs):
+        column = input_.event_time
         if column is None or column.lateness_us is None:
             why = (
                 "has a window"
-                if one.range_us is not None
+                if input_.range_us is not None
                 else f"is joined with a window of {ranged[0].alias}"
             )
             raise ViewError(
-                f"{one.alias} {why}, and source {one.source} has no event time; give [sources.{one.source}] "
+                f"{input_.alias} {why}, but source {input_.source} has no event time; "
+                f"give [sources.{input_.source}] "
                 'event_time = "column" and lateness = "10 seconds", or use withWatermark on the DataFrame'
             )
-        ref = columns.add(index, microseconds(one))
-        windows.append(Window(ref.column, one.range_us, column.lateness_us))
+        ref = columns.add(index, microseconds(input_))
+        windows.append(Window(ref.column, input_.range_us, column.lateness_us))
     return tuple(windows)
 
 
-def within_windows(windows: tuple[Window, ...], residual: Expression | None) -> Expression | None:
+def within_windows(windows: Sequence[Window], residual: Expression | None) -> Expression | None:
     """The residual predicate with the condition that the windows stand for."""
-    times = tuple(ColumnRef(index, window.column) for index, window in enumerate(windows))
-    conditions: list[Expression] = [] if residual is None else [residual]
-    for time, window in zip(times, windows, strict=True):
-        if window.range_us is not None:
-            age = Call("-", (Call("greatest", times), time))
-            conditions.append(Call("<=", (age, Literal(window.range_us, "bigint"))))
+    own = [] if residual is None else [residual]
+    return all_of([*own, *window_conditions(windows, range(len(windows)))])
+
+
+def window_conditions(windows: Sequence[Window], inputs: Sequence[int]) -> list[Expression]:
+    """What the windows ask of joined rows of these inputs: each is young enough for the youngest."""
+    times = {index: ColumnRef(index, windows[index].column) for index in inputs}
+    youngest = Call("greatest", tuple(times.values()))
+    return [
+        Call("<=", (Call("-", (youngest, time)), Literal(reach, "bigint")))
+        for index, time in times.items()
+        if (reach := windows[index].range_us) is not None
+    ]
+
+
+def all_of(conditions: Sequence[Expression]) -> Expression | None:
+    """Their conjunction; None if there are none."""
     if not conditions:
         return None
     return reduce(lambda left, right: Call("and", (left, right)), conditions)
 
 
-def event_time(one: Input) -> exp.Expr:
+def event_time(input_: Input) -> exp.Expr:
     """The event time of an input as its source has it."""
-    assert one.event_time is not None
-    return exp.column(one.event_time.name, table=one.alias, quoted=True)
+    assert input_.event_time is not None
+    return exp.column(input_.event_time.name, table=input_.alias, quoted=True)
 
 
-def microseconds(one: Input) -> exp.Expr:
-    """The event time as a whole number, whatever the session's time zone is."""
-    assert one.event_time is not None
-    column = event_time(one)
-    if one.event_time.type == "timestamp":
+def microseconds(input_: Input) -> exp.Expr:
+    """The event time in microseconds, independent of the session's time zone."""
+    assert input_.event_time is not None
+    column = event_time(input_)
+    if input_.event_time.type == "timestamp":
         return exp.Anonymous(this="unix_micros", expressions=[column])
-    if one.event_time.type == "timestamp_ntz":
+    if input_.event_time.type == "timestamp_ntz":
         epoch = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp_ntz", dialect="spark")
         unit = exp.Var(this="MICROSECOND")
         return exp.Anonymous(this="timestampdiff", expressions=[unit, epoch, column])
     raise ViewError(
-        f"the event time {one.alias}.{one.event_time.name} is {one.event_time.type}; it must be a timestamp"
+        f"the event time {input_.alias}.{input_.event_time.name} is {input_.event_time.type}; "
+        "it must be a timestamp"
     )

@@ -6,7 +6,7 @@ Start with `parse`, then `scope` and `predicates`.
 
 from spillway.plan.sql.over_clause import Over, read_over
 from spillway.plan.sql.parse import parse_view
-from spillway.plan.sql.predicates import Equality, Predicates, Term, conjunction, read_predicates
+from spillway.plan.sql.predicates import Equality, KeyTerm, Predicates, conjunction, read_predicates
 from spillway.plan.sql.refusals import unsupported
 from spillway.plan.sql.render import display, label, quote, source_sql, window_text
 from spillway.plan.sql.resolution import dependencies, resolve, without_parentheses
@@ -15,10 +15,10 @@ from spillway.plan.sql.scope import Input, Scope, read_scope, suggestion
 __all__ = [
     "Equality",
     "Input",
+    "KeyTerm",
     "Over",
     "Predicates",
     "Scope",
-    "Term",
     "conjunction",
     "dependencies",
     "display",

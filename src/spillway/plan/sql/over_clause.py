@@ -1,6 +1,6 @@
-"""`OVER (PARTITION BY ... ORDER BY ... ROWS | RANGE BETWEEN ... PRECEDING AND CURRENT ROW)`: what it says.
+"""Reads `OVER (PARTITION BY ... ORDER BY ... ROWS | RANGE BETWEEN ... PRECEDING AND CURRENT ROW)`.
 
-Admitted, not excluded: a part of the clause that no rule below knows is refused by its name.
+A part of the clause that no rule below knows is refused by name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_over(window: exp.Window, scope: Scope) -> Over:
     frame = _read_frame(window)
     if frame.kind == "rows" and not others:
         raise ViewError(
-            f"ROWS needs a total order, and {label(first)} alone may have ties: {quote(window)}; "
+            f"ROWS needs a total order, but {label(first)} alone may have ties: {quote(window)}; "
             f"add a column that tells rows of one time apart: ORDER BY {label(first)}, id"
         )
     return Over(function, argument, keys, first, tuple(others), frame, quote(window))
@@ -70,7 +70,7 @@ def _read_function(window: exp.Window, scope: Scope) -> tuple[Function, exp.Expr
         raise unsupported("IGNORE NULLS", call, "statistics ignore nulls anyway")
     name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
     if name not in _FUNCTIONS:
-        raise unsupported("this window function", call, "there is count, sum, avg, min, max, stddev")
+        raise unsupported("this window function", call, "use count, sum, avg, min, max or stddev")
     arguments = call.expressions
     if any(isinstance(argument, exp.Distinct) for argument in arguments):
         raise unsupported("DISTINCT", call, "statistics are over all rows of a frame")
@@ -87,21 +87,21 @@ def _read_order(window: exp.Window, scope: Scope) -> list[exp.Expr]:
     if order is None:
         raise unsupported("OVER without ORDER BY", window, "order by the event time")
     columns = []
-    for one in order.expressions:
-        if one.args.get("desc"):
-            raise unsupported("DESC", one, "frames go from earlier rows to later ones")
-        if not one.args.get("nulls_first"):
-            raise unsupported("NULLS LAST", one, "nulls come first, as in Spark")
-        if one.args.get("with_fill"):
-            raise unsupported("WITH FILL", one, "remove it")
-        columns.append(resolve(one.this, scope))
+    for item in order.expressions:
+        if item.args.get("desc"):
+            raise unsupported("DESC", item, "frames go from earlier rows to later ones")
+        if not item.args.get("nulls_first"):
+            raise unsupported("NULLS LAST", item, "nulls come first, as in Spark")
+        if item.args.get("with_fill"):
+            raise unsupported("WITH FILL", item, "remove it")
+        columns.append(resolve(item.this, scope))
     return columns
 
 
 def _read_frame(window: exp.Window) -> Frame:
     spec = window.args.get("spec")
     if spec is None:
-        raise unsupported("OVER without a frame", window, f"it would keep all rows for ever; {_EXAMPLE}")
+        raise unsupported("OVER without a frame", window, f"it would keep all rows forever; {_EXAMPLE}")
     for part, value in spec.args.items():
         if value and part not in _SPEC_PARTS:
             raise unsupported(part.upper(), window, "remove it")
@@ -114,7 +114,7 @@ def _read_frame(window: exp.Window) -> Frame:
     if end not in (None, "CURRENT ROW"):
         raise unsupported("a frame that ends before CURRENT ROW", window, "end it at CURRENT ROW")
     if start == "UNBOUNDED":
-        raise unsupported("UNBOUNDED PRECEDING", window, f"it would keep all rows for ever; {_EXAMPLE}")
+        raise unsupported("UNBOUNDED PRECEDING", window, f"it would keep all rows forever; {_EXAMPLE}")
     if start == "CURRENT ROW":
         return Frame("rows" if kind == "ROWS" else "range", 0)
     if kind == "RANGE":

@@ -1,7 +1,6 @@
-"""From a view to one parsed `SELECT`: SQL text at once, a built view fragment by fragment.
+"""Parses a view into one `SELECT`: SQL text as a whole, a built view fragment by fragment.
 
-A syntax error comes out as one line with its line and column (and, for a built view, the method call it is
-in).
+A syntax error becomes one line with its position (and, for a built view, the method call).
 """
 
 from __future__ import annotations
@@ -71,7 +70,9 @@ def _fragment(sql: str, where: str) -> exp.Select:
 def _select(sql: str, where: str, *, grouped: bool = False) -> exp.Select:
     try:
         sql, windows = cut_windows(sql)
-        statements = [one for one in sqlglot.parse(sql, dialect=SpillwayDialect) if one is not None]
+        statements = [
+            statement for statement in sqlglot.parse(sql, dialect=SpillwayDialect) if statement is not None
+        ]
     except ParseError as error:
         raise ViewError(_syntax_error(error, sql, where)) from None
     except SqlglotError as error:
@@ -80,7 +81,7 @@ def _select(sql: str, where: str, *, grouped: bool = False) -> exp.Select:
     if not statements:
         raise ViewError(f"{where} is empty; write SELECT ... FROM ... JOIN ...")
     if len(statements) > 1 or isinstance(statements[0], exp.Block):
-        raise ViewError(f"{where} holds several statements; a view is one SELECT")
+        raise ViewError(f"{where} has several statements; a view is one SELECT")
     statement = statements[0]
     refuse_statement(statement, grouped=grouped)
     assert isinstance(statement, exp.Select)
@@ -94,7 +95,7 @@ def _syntax_error(error: ParseError, sql: str, where: str) -> str:
     first: dict[str, Any] = error.errors[0]
     near = str(first.get("highlight") or "").strip()
     before = " ".join(str(first.get("start_context") or "").split())[-30:]
-    # The parser names its own classes for a missing operand; the reader wants to know where it is missing.
+    # For a missing operand the parser names its own classes; the reader wants to know where it is missing.
     problem = str(first["description"])
     problem = "an operand is missing" if "missing for <class" in problem else problem.rstrip(".")
     place = f"line {first['line']}, column {first['col']}"

@@ -12,8 +12,8 @@ from spillway.plan.sql.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """An expression over one input."""
+class KeyTerm:
+    """An expression over one input: a side of an equality, or a filter."""
 
     input: int
     node: exp.Expr
@@ -21,10 +21,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """`left = right`, each over one input, the two inputs different: an edge of the view graph."""
+    """`left = right`, each over one input, the two inputs different: an edge of the equality graph."""
 
-    left: Term
-    right: Term
+    left: KeyTerm
+    right: KeyTerm
     node: exp.Expr
 
 
@@ -32,7 +32,7 @@ class Equality:
 class Predicates:
     """All conjuncts, each kind in the order in which it was written."""
 
-    filters: tuple[Term, ...]
+    filters: tuple[KeyTerm, ...]
     equalities: tuple[Equality, ...]
     residual: tuple[exp.Expr, ...]
 
@@ -42,14 +42,14 @@ def read_predicates(select: exp.Select, scope: Scope) -> Predicates:
     conditions = list(scope.conditions)
     if (where := select.args.get("where")) is not None:
         conditions.append(where.this)
-    filters: list[Term] = []
+    filters: list[KeyTerm] = []
     equalities: list[Equality] = []
     residual: list[exp.Expr] = []
     for condition in conditions:
         for node in conjuncts(resolve(condition, scope)):
             inputs = dependencies(node, scope)
             if len(inputs) <= 1:
-                filters.append(Term(inputs[0] if inputs else 0, node))
+                filters.append(KeyTerm(inputs[0] if inputs else 0, node))
             elif (equality := _equality(node, scope)) is not None:
                 equalities.append(equality)
             else:
@@ -76,7 +76,7 @@ def _equality(node: exp.Expr, scope: Scope) -> Equality | None:
         return None
     sides = [without_parentheses(side) for side in (node.this, node.expression)]
     inputs = [dependencies(side, scope) for side in sides]
-    if any(len(one) != 1 for one in inputs) or inputs[0] == inputs[1]:
+    if any(len(used) != 1 for used in inputs) or inputs[0] == inputs[1]:
         return None
-    left, right = (Term(one[0], side) for one, side in zip(inputs, sides, strict=True))
+    left, right = (KeyTerm(used[0], side) for used, side in zip(inputs, sides, strict=True))
     return Equality(left, right, node)

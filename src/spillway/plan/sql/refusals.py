@@ -1,8 +1,7 @@
-"""What a view may not contain yet, each refused by the name of its clause in one line that quotes it.
+"""What a view may not contain yet: each clause is refused by name, in one line that quotes it.
 
-Clauses are admitted, not excluded: a part of the statement that no rule below knows is refused too, so that
-a clause the parser learns later cannot be dropped in silence. A later feature removes its line from these
-tables.
+The tables list what is allowed, so a part of the statement that no rule knows is refused too: a clause that
+the parser learns later cannot be dropped silently. A new feature removes its line from these tables.
 """
 
 from __future__ import annotations
@@ -57,11 +56,10 @@ def refuse_statement(statement: exp.Expr, *, grouped: bool = False) -> None:
         raise ViewError(f"a view is a SELECT, not: {quote(statement)}")
     for part, value in statement.args.items():
         if value and part not in _SELECT_PARTS and not (grouped and part == "group"):
-            name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
             shown = value[0] if isinstance(value, list) else value
-            raise unsupported(name, shown if isinstance(shown, exp.Expr) else statement, advice)
+            raise _unsupported_part(part, shown if isinstance(shown, exp.Expr) else statement)
     if statement.args.get("from_") is None:
-        raise ViewError(f"a view joins at least two inputs, and this has no FROM: {quote(statement)}")
+        raise ViewError(f"a view joins at least two inputs, but this one has no FROM: {quote(statement)}")
 
 
 def refuse_table(table: exp.Expr) -> exp.Table:
@@ -76,8 +74,7 @@ def refuse_table(table: exp.Expr) -> exp.Table:
         raise unsupported("a table function in FROM", table, "name a source")
     for part, value in table.args.items():
         if value and part not in _TABLE_PARTS:
-            name, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
-            raise unsupported(name, table, advice)
+            raise _unsupported_part(part, table)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise unsupported("a column list after a table alias", table, "rename columns in the select list")
@@ -91,14 +88,14 @@ def refuse_join(join: exp.Join) -> None:
     words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
     name = " ".join(word for word in words if word)
     if name not in ("", "INNER", "CROSS"):
-        raise unsupported(f"{name} JOIN", join, "only inner joins are; join with JOIN ... ON")
+        raise unsupported(f"{name} JOIN", join, "use an inner join: JOIN ... ON")
     for part in ("hint", "match_condition", "expressions", "pivots"):
         if join.args.get(part):
             raise unsupported(f"{part.replace('_', ' ')} of a join", join, "remove it")
 
 
 def refuse_expression(node: exp.Expr) -> None:
-    """Refuse functions whose value is not a function of one joined row."""
+    """Refuse functions whose value does not depend on one joined row alone."""
     for part in node.walk():
         if isinstance(part, exp.Select | exp.Subquery | exp.Exists | exp.SetOperation):
             raise unsupported("a subquery", part, "join its sources in FROM")
@@ -116,13 +113,18 @@ def _refuse_function(call: exp.Func) -> None:
     name = (call.name if isinstance(call, exp.Anonymous) else call.sql_name()).lower()
     if name in _CHANGING or (name == "unix_timestamp" and not call.expressions):
         raise ViewError(
-            f"{quote(call)} gives another value each time, and a view must be repeatable; "
+            f"{quote(call)} gives another value each time, but a view must be repeatable; "
             "take the value from a source"
         )
     if is_aggregate(name) and not isinstance(call, exp.Connector):
         raise unsupported("an aggregate", call, "aggregate when reading the result")
     if name in _GENERATORS:
         raise unsupported("a generator", call, "explode the column before the source reaches the view")
+
+
+def _unsupported_part(part: str, node: exp.Expr) -> ViewError:
+    clause, advice = _CLAUSES.get(part, (part.strip("_").upper().replace("_", " "), "remove it"))
+    return unsupported(clause, node, advice)
 
 
 def unsupported(clause: str, node: exp.Expr, advice: str) -> ViewError:

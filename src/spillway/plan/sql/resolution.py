@@ -55,25 +55,27 @@ def _resolve_column(column: exp.Column, scope: Scope) -> exp.Expr:
     index = scope.position(parts[0]) if len(parts) > 1 else None
     if index is not None and (found := scope.inputs[index].find(parts[1])) is not None:
         return _access(scope.inputs[index], found.name, parts[2:])
-    candidates = [one for one in scope.visible if one.column.name.lower() == parts[0].lower()]
+    candidates = [visible for visible in scope.visible if visible.column.name.lower() == parts[0].lower()]
     if len(candidates) > 1:
-        names = " or ".join(f"{scope.inputs[one.input].alias}.{one.column.name}" for one in candidates)
+        names = " or ".join(
+            f"{scope.inputs[candidate.input].alias}.{candidate.column.name}" for candidate in candidates
+        )
         raise ViewError(f"ambiguous column {quote(column)}: write {names}")
     if candidates:
         return _access(scope.inputs[candidates[0].input], candidates[0].column.name, parts[1:])
     if index is not None:
-        one = scope.inputs[index]
-        known = [f"{one.alias}.{column.name}" for column in one.columns]
-        raise ViewError(f"unknown column {quote(column)}; {suggestion(f'{one.alias}.{parts[1]}', known)}")
+        input_ = scope.inputs[index]
+        known = [f"{input_.alias}.{column.name}" for column in input_.columns]
+        raise ViewError(f"unknown column {quote(column)}; {suggestion(f'{input_.alias}.{parts[1]}', known)}")
     if len(parts) > 1:
-        known = [one.alias for one in scope.inputs]
+        known = [input_.alias for input_ in scope.inputs]
         raise ViewError(f"unknown input {parts[0]} in {quote(column)}; {suggestion(parts[0], known)}")
-    known = sorted({one.column.name for one in scope.visible})
+    known = sorted({visible.column.name for visible in scope.visible})
     raise ViewError(f"unknown column {quote(column)}; {suggestion(parts[0], known)}")
 
 
-def _access(one: Input, name: str, fields: list[str]) -> exp.Expr:
-    access: exp.Expr = exp.column(name, table=one.alias, quoted=True)
+def _access(input_: Input, name: str, fields: list[str]) -> exp.Expr:
+    access: exp.Expr = exp.column(name, table=input_.alias, quoted=True)
     for field in fields:
         access = exp.Dot(this=access, expression=exp.to_identifier(field.lower(), quoted=True))
     return access

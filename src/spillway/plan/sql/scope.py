@@ -1,4 +1,4 @@
-"""The inputs of a view and which of their columns each name means (Spark's rules: case is ignored).
+"""The inputs of a view, and which column each name means (case is ignored, as in Spark).
 
 Invariant: `visible` lists what an unqualified name or `*` can mean, in output order; `USING` hides the
 right-hand copy of its columns, and the condition it stands for is in `conditions` beside those of `ON`.
@@ -30,7 +30,7 @@ class Input:
 
     @property
     def event_time(self) -> Column | None:
-        """The column that tells when the row's event was."""
+        """The column with the event time."""
         return next((column for column in self.columns if column.lateness_us is not None), None)
 
     def find(self, name: str) -> Column | None:
@@ -56,8 +56,8 @@ class Scope:
 
     def position(self, alias: str) -> int | None:
         """The index of the input with this alias."""
-        for index, one in enumerate(self.inputs):
-            if one.alias.lower() == alias.lower():
+        for index, input_ in enumerate(self.inputs):
+            if input_.alias.lower() == alias.lower():
                 return index
         return None
 
@@ -94,12 +94,14 @@ def read_scope(select: exp.Select, catalog: Catalog, *, alone: bool = False) -> 
 
 
 def suggestion(name: str, known: list[str]) -> str:
-    """What the user may have meant, or what there is."""
-    close = get_close_matches(name.lower(), [one.lower() for one in known], n=3, cutoff=0.6)
+    """A hint: names close to `name`, or else all known names."""
+    close = get_close_matches(name.lower(), [candidate.lower() for candidate in known], n=3, cutoff=0.6)
     if close:
-        return f"did you mean {' or '.join(one for one in known if one.lower() in close)}?"
+        return f"did you mean {' or '.join(candidate for candidate in known if candidate.lower() in close)}?"
     return (
-        f"there is {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}" if known else "there is none"
+        f"available: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+        if known
+        else "there are none"
     )
 
 
@@ -125,21 +127,21 @@ def _join_using(
         ]
         conditions.append(exp.EQ(this=_column(inputs, sides[0]), expression=_column(inputs, sides[1])))
         shared.append(sides[0])
-        left = [one for one in left if one != sides[0]]
-        right = [one for one in right if one != sides[1]]
+        left = [visible for visible in left if visible != sides[0]]
+        right = [visible for visible in right if visible != sides[1]]
     return conditions, shared + left + right
 
 
 def _using_column(identifier: exp.Expr, inputs: list[Input], side: list[Visible], name: str) -> Visible:
-    found = [one for one in side if one.column.name.lower() == identifier.name.lower()]
+    found = [visible for visible in side if visible.column.name.lower() == identifier.name.lower()]
     clause = f"USING ({quote(identifier)})"
     if not found:
         raise ViewError(
             f"unknown column in {clause}: the {name} side has no {identifier.name}; "
-            f"{suggestion(identifier.name, [one.column.name for one in side])}"
+            f"{suggestion(identifier.name, [visible.column.name for visible in side])}"
         )
     if len(found) > 1:
-        candidates = " and ".join(f"{inputs[one.input].alias}.{one.column.name}" for one in found)
+        candidates = " and ".join(f"{inputs[visible.input].alias}.{visible.column.name}" for visible in found)
         raise ViewError(f"ambiguous column in {clause}: it can be {candidates}; write ON with aliases")
     return found[0]
 

@@ -1,8 +1,8 @@
 """Sliding time windows in FROM: `prices p [RANGE 2 MINUTES]`.
 
-The clause is no SQL that a parser knows. It is found among the tokens of the view and blanked out, so that
-places in messages stay right, and then handed to the table that it follows. What it means: of the rows of one
-result the youngest is at most the range younger than the row of this input.
+No SQL parser knows this clause. It is found among the tokens of the view and replaced by blanks, so that
+positions in messages stay right, and then attached to the table that it follows. It means: the youngest row
+of a result is at most the range younger than the row of this input.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RangeClause:
 
 
 def cut_windows(sql: str) -> tuple[str, list[RangeClause]]:
-    """The text with every window clause blanked out, and the clauses in their order."""
+    """The text with blanks in place of every window clause, and the clauses in order."""
     tokens = SpillwayDialect().tokenize(sql)
     clauses = []
     for first, second in pairwise(tokens):
@@ -64,7 +64,7 @@ def cut_windows(sql: str) -> tuple[str, list[RangeClause]]:
 
 
 def attach_windows(select: exp.Expr, clauses: Sequence[RangeClause]) -> None:
-    """Hand each clause to the table that it follows."""
+    """Attach each clause to the table that it follows."""
     tables = {_end(table): table for table in select.find_all(exp.Table)}
     for clause in clauses:
         before = [end for end in tables if end < clause.start]
@@ -75,7 +75,7 @@ def attach_windows(select: exp.Expr, clauses: Sequence[RangeClause]) -> None:
 
 
 def range_of(table: exp.Expr) -> int | None:
-    """The range of the window that the table was given, in microseconds."""
+    """The range of the window attached to the table, in microseconds."""
     found: int | None = table.meta.get(_KEY)
     return found
 
@@ -90,14 +90,9 @@ def _end(table: exp.Table) -> int:
 
 
 def _microseconds(tokens: Sequence[Token], text: str) -> int:
-    words = [token.text.upper() for token in tokens]
-    if len(words) != 2 or tokens[0].token_type is not TokenType.NUMBER:
+    if len(tokens) != 2 or tokens[0].token_type is not TokenType.NUMBER:
         raise ViewError(f"{text} is not a window; write {_EXAMPLE}")
-    unit = _UNITS.get(words[1].removesuffix("S"))
-    if unit is None:
-        known = ", ".join(f"{name}S" for name in _UNITS)
-        raise ViewError(f"{text}: unknown unit {tokens[1].text}; known are {known}")
-    return _whole(words[0], unit, text)
+    return _whole(tokens[0].text, tokens[1].text, text)
 
 
 def interval_us(interval: exp.Interval) -> int:
@@ -107,14 +102,14 @@ def interval_us(interval: exp.Interval) -> int:
     words = f"{interval.this.name} {'' if unit is None else unit.name}".upper().split()
     if len(words) != 2 or not words[0].replace(".", "", 1).isdecimal():
         raise ViewError(f"{text} is not one number and one unit; write INTERVAL 30 SECONDS")
-    factor = _UNITS.get(words[1].removesuffix("S"))
+    return _whole(words[0], words[1], text)
+
+
+def _whole(number: str, unit: str, text: str) -> int:
+    factor = _UNITS.get(unit.upper().removesuffix("S"))
     if factor is None:
-        raise ViewError(f"{text}: unknown unit {words[1]}; known are {', '.join(f'{u}S' for u in _UNITS)}")
-    return _whole(words[0], factor, text)
-
-
-def _whole(number: str, unit: int, text: str) -> int:
-    microseconds = Decimal(number) * unit
+        raise ViewError(f"{text}: unknown unit {unit}; known units: {', '.join(f'{u}S' for u in _UNITS)}")
+    microseconds = Decimal(number) * factor
     if microseconds != int(microseconds) or not 0 < microseconds < _LONGEST_US:
         raise ViewError(f"{text}: must be a whole number of microseconds, above 0 and below 36000 years")
     return int(microseconds)

@@ -23,7 +23,7 @@ from spillway.job import SourceSpec
 from spillway.model import View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
-from spillway.spark.sources import ColumnCheck, columns_of, stored_relation, text_options
+from spillway.spark.sources import ColumnCheck, columns_of, stored_input, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 CHECKED = ("parquet", "orc")
@@ -135,7 +135,7 @@ def check_stored_files(
                 for column in read.columns:
                     (keys if column.name in joined else others).append(column.expression)
                 others.append(read.filter or "true")
-        relation = stored_relation(spec, sources[name].schema, keys, others)
+        relation = stored_input(spec, sources[name].schema, keys, others)
         checking.check_all(relation, sources[name].inputFiles(), is_inferred=spec.schema is None)
 
 

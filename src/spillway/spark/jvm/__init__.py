@@ -1,4 +1,4 @@
-"""Starting Spark: Java, the settings of a session, executors, and what is asked of the gateway."""
+"""Starting Spark: Java, session settings, executors, and helpers for the gateway."""
 
 from spillway.spark.jvm.build import adopt_session, build_session, stop_session, without_checksum_files
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN

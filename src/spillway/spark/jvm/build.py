@@ -39,14 +39,15 @@ _REQUIRED_SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str = "spillway") -> SparkSession:
-    """A session with Spillway's defaults under `settings`; the active one, if its master is the same."""
+    """A session with Spillway's defaults below the user's `settings`; the active session if its master is
+    the same."""
     master = parse_master(settings.get("spark.master", DEFAULT_MASTER))
     active = SparkContext._active_spark_context
     if active is not None:
         return _reuse(active, settings)
     if os.environ.get("SPARK_REMOTE"):
         raise SessionError(
-            "SPARK_REMOTE is set, and Spillway needs a classic Spark session: unset SPARK_REMOTE"
+            "SPARK_REMOTE is set, but Spillway needs a classic Spark session: unset SPARK_REMOTE"
         )
     expected_executors = _expected_executors(master, settings)
     require_reachable(master)
@@ -74,9 +75,9 @@ def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str =
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
-    """The session; if its start is interrupted, the JVM that was launched for it ends.
+    """The session; if its start is interrupted, the JVM launched for it ends.
 
-    PySpark removes the file over which the JVM tells its port, and a JVM that cannot write it stays for ever.
+    PySpark removes the file in which the JVM reports its port, and a JVM that cannot write it never exits.
     """
     launches = SparkContext._gateway is None
     try:
@@ -92,10 +93,10 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
 
 
 def without_checksum_files(spark: SparkSession) -> None:
-    """Let Spark write its logs on local disks without a `.crc` file beside each.
+    """Let Spark write its logs to local disks without `.crc` files.
 
-    For every file that it creates, Hadoop starts the program chmod (4 to 5 ms), so half of these are saved:
-    28 ms per epoch with four file sources. Files that are there with a checksum are still checked against it.
+    Hadoop starts the program chmod for every file that it creates (4 to 5 ms), so this saves half of them: 28
+    ms per epoch with four file sources. Existing files with a checksum are still verified.
     """
     context = spark.sparkContext
     assert context._jvm is not None
@@ -105,7 +106,7 @@ def without_checksum_files(spark: SparkSession) -> None:
 
 
 def adopt_session(spark: SparkSession) -> SparkSession:
-    """Returns a session of the user's after checking its settings and, by one small task, its workers."""
+    """Returns the user's session after checking its settings and, with one small task, its workers."""
     if not isinstance(getattr(spark, "_sc", None), SparkContext):
         raise SessionError(
             "the session is a Spark Connect client: hand over a classic one (spark.api.mode = classic)"
@@ -116,14 +117,14 @@ def adopt_session(spark: SparkSession) -> SparkSession:
         found = spark.conf.get(key, default)
         if found != needed:
             raise SessionError(
-                f"the session has {key} = {found}, and Spillway needs {needed}: build it with that"
+                f"the session has {key} = {found}, but Spillway needs {needed}: build the session with that"
             )
     check_workers(spark)
     return spark
 
 
 def stop_session(spark: SparkSession, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> None:
-    """Stops the session and ends its JVM: no process is left, unless others started that JVM."""
+    """Stops the session and ends its JVM, unless someone else started that JVM."""
     gateway = SparkContext._gateway
     spark.stop()
     process = getattr(gateway, "proc", None)
@@ -141,7 +142,7 @@ def stop_session(spark: SparkSession, timeout_seconds: float = STOP_TIMEOUT_SECO
 
 
 def _reuse(active: SparkContext, settings: Mapping[str, str]) -> SparkSession:
-    """The session of the running context, with those of the user's settings that can still change."""
+    """The session of the running context, with the user's settings that can still change."""
     wanted = settings.get("spark.master", active.master)
     if wanted != active.master:
         raise SessionError(
@@ -156,7 +157,7 @@ def _reuse(active: SparkContext, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _expected_executors(master: Master, settings: Mapping[str, str]) -> int:
-    """How many executors a session must have to be handed out; none where Spark adds them on demand."""
+    """How many executors must be registered before a session is returned; 0 if Spark adds them on demand."""
     if master.kind != "remote" or settings.get("spark.dynamicAllocation.enabled") == "true":
         return master.executors
     instances = settings.get("spark.executor.instances", "1")

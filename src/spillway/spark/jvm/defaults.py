@@ -20,9 +20,9 @@ HADOOP_WITHOUT_YARN = {
     f"spark.{process}.extraClassPath": str(Path(__file__).parent / "hadoop")
     for process in ("driver", "executor")
 }
-"""Half of the 1100 entries of Hadoop's configuration are defaults of YARN, which no Spark on one machine asks
-for. Spark copies all of it some twenty times for each epoch of a view over four file sources, and sends it to
-its tasks, compressed, for every source."""
+"""Half of the 1100 entries of Hadoop's configuration are YARN defaults, which Spark on one machine never
+reads. Spark copies the whole configuration about twenty times per epoch of a view over four file sources,
+and sends it to its tasks, compressed, for every source."""
 
 _LOG_CONFIGURATION = Path(__file__).parent / "log4j2.properties"
 
@@ -33,7 +33,7 @@ _JVM_OPTIONS = "-XX:+UseSerialGC"
 
 
 def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, str]:
-    """Every setting that Spillway proposes for `master`."""
+    """Every default setting for `master`."""
     settings = {
         "spark.master": master.url,
         "spark.api.mode": "classic",
@@ -52,8 +52,8 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
         # Rows to Python and back: Arrow batches, large, but not so large that rows of 10 kB are a problem.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
-        # Arrow's own pool keeps what was freed: see `state/allocator`. The system's also took a seventh less
-        # processor time over 20 epochs of 60,000 rows (4.1 and 3.6 s against 4.7 and 4.3 s).
+        # Arrow's own pool keeps freed memory: see `state/memory/allocator`. The system's also took a seventh
+        # less processor time over 20 epochs of 60,000 rows (4.1 and 3.6 s against 4.7 and 4.3 s).
         "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
         # Spark keeps offsets only; Spillway's own manifest is the log that recovery reads.
         "spark.sql.streaming.minBatchesToRetain": "20",
@@ -62,11 +62,11 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
         # Spark's default manager starts a shell program (chmod, readlink) for every small file that it
         # writes; with five such files per batch this one took 1.7 s instead of 5.2 s over 20 batches.
         CHECKPOINT_FILES: CHECKPOINT_FILES_BY_RENAME,
-        # The plan of each epoch is described for a web page that is not there: briefly.
+        # Spark describes the plan of each epoch for a web page that is switched off: keep it short.
         "spark.sql.ui.explainMode": "simple",
     }
     if master.is_on_this_machine:
-        # Shuffled rows stay on this machine: to compress them and sum them up only costs time.
+        # Shuffled rows stay on this machine: compression and checksums only cost time.
         settings |= {
             **HADOOP_WITHOUT_YARN,
             "spark.executor.extraJavaOptions": _JVM_OPTIONS,
@@ -76,7 +76,7 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
             "spark.shuffle.file.buffer": "256k",
         }
         if master.kind == "local":
-            # It guards against the second run of a task whose output was lost; one process loses none.
+            # It guards against the second run of a task whose output was lost; a single process loses none.
             settings["spark.sql.shuffle.orderIndependentChecksum.enabled"] = "false"
             settings["spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"] = "false"
         if "SPARK_LOCAL_IP" not in environ:

@@ -1,8 +1,8 @@
 """The environment variables of a Spark driver, decided apart from the process that they are set in.
 
 Spark's launch scripts, its JVM and its executors read these before any setting is read, so they must be in
-place before the JVM starts. Invariant: executors on this machine run this very Python, or pickled functions
-would meet other packages. Known limit: where executors run elsewhere, the user's variable is believed.
+place before the JVM starts. Invariant: executors on this machine run the same Python, otherwise pickled
+functions could find other packages. Known limit: for executors elsewhere, the user's variable is trusted.
 """
 
 import atexit
@@ -25,7 +25,7 @@ def session_environment(
     environ: Mapping[str, str],
     spark_home: Path | None,
 ) -> dict[str, str]:
-    """The variables to set for a driver of `master`; those of the user that do no harm are left out."""
+    """The variables to set for a driver of `master`; harmless variables of the user are left out."""
     python = settings.get("spark.pyspark.python")
     if python is None:
         python = environ.get("PYSPARK_PYTHON") if master.kind == "remote" else None
@@ -44,7 +44,7 @@ def session_environment(
 
 
 def prepare_spark_home(master: Master) -> Path | None:
-    """The Spark of this `pyspark`; None where that is not the pip package and the user's own applies.
+    """The Spark of this `pyspark`; None if it is not the pip package, so the user's own applies.
 
     The workers of `local-cluster` log into `SPARK_HOME/work`. They get a temporary home of links instead of
     the installed package, which may be read-only and must not grow; it is removed when this process ends.

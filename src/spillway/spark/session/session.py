@@ -46,7 +46,7 @@ from spillway.spark.sources import (
     SourceLike,
     check_mode,
     columns_of,
-    file_relations,
+    file_inputs,
     log_address,
     open_source,
     policy_settings,
@@ -74,7 +74,7 @@ UserFunction = Callable[[DataFrame, int], None]
 
 
 class Session:
-    """Runs views on a Spark session: its own, or one that was there before (and then is not stopped)."""
+    """Runs views on a Spark session: its own, or an existing one, which it does not stop."""
 
     def __init__(self, spark: SparkSession | None = None, settings: Mapping[str, str] | None = None) -> None:
         self._owns_spark = spark is None and SparkContext._active_spark_context is None
@@ -109,7 +109,7 @@ class Session:
         return self._start(parsed.view, parsed.sources, parsed.run, parsed.sink, None, listener)
 
     def cleanup_job(self, job: Job | str | Path, *, listener: Listener | None = None) -> Query:
-        """Take no input: only drain what is pending and produce all missing results of a stopped job."""
+        """Drain pending input and produce all missing results of a stopped job, without new input."""
         parsed = job if isinstance(job, Job) else read_job(job)
         view, sources = parsed.view, parsed.sources
         return self._start(view, sources, parsed.run, parsed.sink, None, listener, stream=False)
@@ -137,20 +137,23 @@ class Session:
     def _opened(
         self, sources: Mapping[str, SourceLike], read: BatchFiles | None = None
     ) -> dict[str, DataFrame]:
-        """The sources as streams; `read` knows files that an earlier run has read of them."""
+        """The sources as streams; `read` knows which of their files an earlier run has read."""
 
-        def opened(one: SourceSpec) -> DataFrame:
-            known = None if read is None or one.path is None else read.first(one.path)
-            return open_source(self.spark, one, known)
+        def opened(spec: SourceSpec) -> DataFrame:
+            known = None if read is None or spec.path is None else read.first(spec.path)
+            return open_source(self.spark, spec, known)
 
-        return {name: opened(one) if isinstance(one, SourceSpec) else one for name, one in sources.items()}
+        return {
+            name: opened(source) if isinstance(source, SourceSpec) else source
+            for name, source in sources.items()
+        }
 
     def _bound(self, view: View, frames: Mapping[str, DataFrame], groups: int) -> tuple[Plan, Wire]:
         plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
-        for one in plan.inputs:
-            if not frames[one.source].isStreaming:
+        for input_ in plan.inputs:
+            if not frames[input_.source].isStreaming:
                 raise SourceError(
-                    f"source {one.source} is not a streaming DataFrame; open it with spark.readStream"
+                    f"source {input_.source} is not a streaming DataFrame; open it with spark.readStream"
                 )
         return plan, bind(plan, frames, groups)
 
@@ -179,9 +182,9 @@ class Session:
     ) -> Query:
         frames = self._opened(sources, BatchFiles(Storage(config.checkpoint)))
         plan, wire = self._bound(view, frames, config.groups)
-        relations = file_relations(plan.inputs, frames, sources)
-        for one in relations:
-            check_mode(one.format, one.options, f"source {one.name}")
+        relations = file_inputs(plan.inputs, frames, sources)
+        for relation in relations:
+            check_mode(relation.format, relation.options, f"source {relation.name}")
         sink = open_sink(
             sink_spec.format,
             sink_spec.path,
@@ -234,7 +237,7 @@ class Session:
                     rotation_turns=config.rotation_turns,
                     rotation_backlog_bytes=config.rotation_backlog_bytes,
                     adapt=config.adapt,
-                    policy=policy_settings(config, [one.source for one in plan.inputs], sources),
+                    policy=policy_settings(config, [input_.source for input_ in plan.inputs], sources),
                     distribution=config.distribution,
                     load_signal=config.load_signal,
                     buffer_bytes=config.buffer_bytes,
@@ -246,10 +249,10 @@ class Session:
                 SinkCommitter(sink, opened.checkpoint.query_id),
                 opened.journal,
             )
-            sink.sweep(())  # everything committed has left the staging area; the rest is of killed attempts
+            sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
             rewind(opened.checkpoint.storage, engine.manifest.batch_id)
             anchors = Anchors(self.spark)
-            anchors.of(config.processors)  # built before the query is said to run
+            anchors.of(config.processors)  # before the query reports that it runs
             query = Query(
                 opened.checkpoint.query_id,
                 engine,
@@ -284,7 +287,7 @@ class Session:
 
 @dataclass(slots=True)
 class _Opened:
-    """What a query holds open, to be closed together whatever happens."""
+    """What a query holds open; closed together in any case."""
 
     checkpoint: Checkpoint
     sink: Sink
@@ -301,7 +304,7 @@ class _Opened:
 
 
 def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSession) -> None:
-    """End a query, of which no epoch runs any more; what tasks left that outlived their epoch is removed."""
+    """Close a query that no longer runs an epoch, and remove files of tasks that outlived their epoch."""
     with ExitStack() as closing:
         closing.callback(opened.close)
         if opened.tier is not None:
@@ -316,13 +319,13 @@ def _identity(
 ) -> Identity:
     if not plan.outputs:
         raise ViewError("the view selects nothing; name at least one column")
-    used = sorted({one.source for one in plan.inputs})
+    used = sorted({input_.source for input_ in plan.inputs})
     places = tuple(place for name in used if (place := source_place(sources[name])) is not None)
     return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups, places, sink)
 
 
 def _check_sink(opened: _Opened, spec: SinkSpec) -> None:
-    """A sink that this query never wrote to would lack all epochs so far."""
+    """Refuse a sink that this query never wrote to: it would lack all epochs so far."""
     if opened.checkpoint.has_epochs and not opened.sink.belongs_to(opened.checkpoint.query_id):
         raise CheckpointError(
             f"checkpoint {opened.checkpoint.storage.root} has epochs whose results are not in the sink "
@@ -332,7 +335,7 @@ def _check_sink(opened: _Opened, spec: SinkSpec) -> None:
 
 
 def _probe(opened: _Opened, sink: SinkSpec, config: RunConfig, executors: int) -> HostProbe:
-    """What every executor is asked: where it writes, and room for the processors that it may get."""
+    """What every executor must have: access to the paths, and room for the processors that it may get."""
     paths = [("checkpoint", opened.checkpoint.storage.root)]
     if sink.path is not None:
         paths.append(("sink", Storage(sink.path).root))
@@ -351,6 +354,6 @@ def _needed(config: RunConfig) -> int | None:
 
 
 def _journal(checkpoint: Checkpoint) -> Journal:
-    """Beside the checkpoint; a checkpoint on a remote store has none on this machine."""
+    """The journal beside the checkpoint; a checkpoint on a remote store has none on this machine."""
     path = checkpoint.storage.local_path(FILE_NAME)
     return Journal(None if path is None else Path(path))

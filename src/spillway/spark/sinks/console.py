@@ -1,7 +1,7 @@
-"""A sink that prints the first rows of each epoch, in the shape of Spark's console sink.
+"""A sink that prints the first rows of each epoch, like Spark's console sink.
 
 Nothing is kept: the staged files are deleted once printed and recorded. Known limit: an epoch that was
-printed just before a crash is printed again after it.
+printed just before a crash is printed again.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """A sink that keeps no rows, only how many there were.
 
-For results that are wanted as a number, or too many to keep. The total is in the checkpoint, so it goes on
-after a restart and a repeated epoch does not count twice.
+For results that are only counted, or too many to keep. The total is in the checkpoint, so it survives a
+restart, and a repeated epoch does not count twice.
 """
 
 from collections.abc import Collection

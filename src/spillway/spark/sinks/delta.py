@@ -3,11 +3,11 @@
 Commit moves an epoch's files from `_spillway/staging` to their final names in the table directory, where no
 reader sees them, and appends them to the log in one transaction that carries (query id, sequence) as
 application transaction. Invariant: the log holds each sequence once. `deltalake` does not refuse a repeated
-application transaction by itself, only a concurrent one, so the table is brought up to date and asked first;
-and after any failure it is asked again, because the transaction may be in.
+application transaction by itself, only a concurrent one, so the table is refreshed and checked first; after
+any failure it is checked again, because the transaction may have succeeded.
 
-An epoch without result files commits the transaction alone: the sequence in the table stays exact, for a log
-entry of a few hundred bytes.
+An epoch without result files commits the transaction alone: the sequence in the table stays exact, at the
+cost of a log entry of a few hundred bytes.
 
 Cost: 7 to 10 ms per commit, flat over 400 commits, because the log gets a checkpoint every ten (without one,
 200 commits made it 85 ms). Known limit: it grows by some 2 microseconds per file in the table, which Delta's
@@ -33,14 +33,15 @@ from spillway.state.storage import Storage
 OWNER_PROPERTY = "spillway.queryId"
 
 DEFAULT_PROPERTIES: Mapping[str, str] = {
-    # Measured: 10 keeps the time to bring the table up to date flat; larger values let it grow in between.
+    # Measured: 10 keeps the time to refresh the table flat; larger values let it grow in between.
     "delta.checkpointInterval": "10",
-    # Delta keeps 30 days; a log entry per epoch would make each listing of the log slow long before.
+    # Delta keeps 30 days by default; with an entry per epoch, listing the log would be slow long before.
     "delta.logRetentionDuration": "interval 1 days",
 }
 
 LOG_CLEANUP_EPOCHS = 100
-"""Expired log entries are looked for this often, if the table allows it: that lists the whole log."""
+"""Commits between two searches for expired log entries, if the table allows them: each lists the whole
+log."""
 
 
 class DeltaSink:
@@ -109,7 +110,7 @@ class DeltaSink:
             self._append(self._table, epoch, names)
         except (DeltaError, OSError, ValueError) as error:
             if epoch.sequence <= self.last_committed(epoch.query_id):
-                return  # The transaction is in; what failed came after it, or another driver was first.
+                return  # The transaction succeeded; the failure came after it, or another driver was first.
             raise SinkError(
                 f"cannot commit epoch {epoch.sequence} to Delta table {self._uri}: {_reason(error)}"
             ) from error
@@ -127,7 +128,7 @@ class DeltaSink:
     def _create(self, query_id: str, schema: Schema) -> None:
         if set(self._storage.entries()) - {PRIVATE_DIRECTORY, "_delta_log"}:
             raise SinkError(
-                f"sink directory {self._uri} holds files but no Delta table; give a new or empty directory"
+                f"sink directory {self._uri} has files but no Delta table; use a new or empty directory"
             )
         DeltaTable.create(
             self._uri,
@@ -149,7 +150,7 @@ class DeltaSink:
         if table.schema() != wanted:
             found = ", ".join(str(field.name) for field in table.schema().fields)
             raise SinkError(
-                f"sink {self._uri} has columns {found} of other names or types than the view; "
+                f"sink {self._uri} has columns {found}, which differ from the view in name or type; "
                 "give another path and checkpoint"
             )
 

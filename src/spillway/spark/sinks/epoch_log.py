@@ -1,8 +1,8 @@
 """Which query a sink directory belongs to and up to which epoch it holds results.
 
 `_spillway/query.json` names the owner and its columns and is created once; `_spillway/commits/<sequence>` is
-created exclusively when an epoch is in, and then the older ones are deleted. Invariant: the highest sequence
-in that directory never falls, even if a driver that was thought dead records an old epoch late.
+created exclusively when an epoch is committed; then the older ones are deleted. Invariant: the highest
+sequence in that directory never falls, even if a driver that was thought dead records an old epoch late.
 """
 
 import json
@@ -21,7 +21,7 @@ COMMITS_DIRECTORY = f"{PRIVATE_DIRECTORY}/commits"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SinkProgress:
     """How far a sink has come."""
 
     sequence: int
@@ -48,7 +48,7 @@ class EpochLog:
         return self.is_claimed and self._owner()[0] == query_id
 
     def claim(self, query_id: str, schema: pa.Schema) -> None:
-        """Make the directory this query's own; SinkError if it is another's or has other columns."""
+        """Claim the directory for this query; SinkError if another query owns it or its columns differ."""
         columns = [[field.name, str(field.type)] for field in schema]
         text = json.dumps({"query_id": query_id, "columns": columns}).encode()
         if not self.is_claimed:
@@ -67,18 +67,18 @@ class EpochLog:
                 f"{_described(columns)}; give another path and checkpoint"
             )
 
-    def progress(self, query_id: str) -> Progress:
-        """The state of this query's commits; nothing committed if the directory is not its own."""
+    def progress(self, query_id: str) -> SinkProgress:
+        """The progress of this query; nothing is committed if another query owns the directory."""
         if not self.belongs_to(query_id):
-            return Progress(sequence=-1, total_rows=0)
+            return SinkProgress(sequence=-1, total_rows=0)
         names = self._storage.list(f"{COMMITS_DIRECTORY}/")
         if not names:
-            return Progress(sequence=-1, total_rows=0)
+            return SinkProgress(sequence=-1, total_rows=0)
         sequence = int(names[-1].rpartition("/")[2])
-        return Progress(sequence=sequence, total_rows=int(self._load(names[-1])["total_rows"]))
+        return SinkProgress(sequence=sequence, total_rows=int(self._load(names[-1])["total_rows"]))
 
     def record(self, epoch: StagedEpoch) -> None:
-        """Note that an epoch is in; nothing happens if it, or a later one, is noted already."""
+        """Record that an epoch is committed; does nothing if it, or a later one, is recorded already."""
         progress = self.progress(epoch.query_id)
         if epoch.sequence <= progress.sequence:
             return

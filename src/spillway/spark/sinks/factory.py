@@ -36,7 +36,7 @@ def open_sink(
     spark: SparkSession | None = None,
     function: Callable[[DataFrame, int], object] | None = None,
 ) -> Sink:
-    """The sink of that format; nothing is touched until its `prepare`.
+    """The sink of that format; it touches nothing before `prepare`.
 
     Options: delta takes `delta.*` table properties and, for a URI, storage options of deltalake; console
     takes `numRows` and `truncate` (characters, or "false"); memory takes `name`, the temporary view's.
@@ -46,10 +46,10 @@ def open_sink(
         raise SinkError(f"unknown sink format {format!r}; formats are {', '.join(FORMATS)}")
     if format in ("delta", "parquet"):
         if not path:
-            raise SinkError(f"sink format {format!r} needs a path")
+            raise SinkError(f"sink format {format!r} needs a path; add one")
         return _delta(Storage(path), given) if format == "delta" else _parquet(Storage(path), given)
     if path:
-        raise SinkError(f"sink format {format!r} takes no path, it got {path!r}; remove it")
+        raise SinkError(f"sink format {format!r} takes no path, but got {path!r}; remove it")
     storage = Storage(Storage(checkpoint_dir).uri(CHECKPOINT_SUBDIRECTORY))
     if format == "console":
         return _console(storage, given)
@@ -57,7 +57,7 @@ def open_sink(
         _refuse_unknown(format, given, ())
         return CountSink(storage)
     if spark is None:
-        raise SinkError(f"sink format {format!r} needs a Spark session")
+        raise SinkError(f"sink format {format!r} needs a Spark session; pass one")
     if format == "memory":
         _refuse_unknown(format, given, ("name",))
         name = given.get("name", DEFAULT_VIEW_NAME)

@@ -1,7 +1,7 @@
-"""Result files as a Spark DataFrame whose types are those of the view, even where there is no file yet.
+"""Result files as a Spark DataFrame with the types of the view, even before the first file.
 
-The schema is the one Spark itself reads from an empty Parquet file with the columns of the results, so that
-no mapping of Arrow to Spark types is written twice.
+The schema is the one Spark itself reads from an empty Parquet file with the columns of the results, so no
+second mapping of Arrow to Spark types is needed.
 """
 
 from __future__ import annotations

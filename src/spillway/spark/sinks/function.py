@@ -1,8 +1,8 @@
 """A user's function, called with a DataFrame over an epoch's staged results and the epoch's sequence number.
 
-At least once: after a crash between the call and its record the function sees the same sequence with the same
-rows again, and can tell by the number. It is not called for an epoch without results. The files behind the
-DataFrame are deleted after the call, so the function must use it before it returns.
+At least once: after a crash between the call and its record the function gets the same sequence with the same
+rows again, and can recognise it by the number. It is not called for an epoch without results. The files
+behind the DataFrame are deleted after the call, so the function must use it before it returns.
 """
 
 from __future__ import annotations
@@ -79,5 +79,5 @@ class FunctionSink:
             reason = " ".join(str(error).split())
             raise SinkError(
                 f"the sink function failed on epoch {epoch.sequence}: {type(error).__name__}: {reason}; "
-                "the epoch is given to it again after a restart"
+                "after a restart it gets the epoch again"
             ) from error

@@ -1,7 +1,7 @@
 """A Spark temporary view that shows all committed epochs, for notebooks and tests.
 
-The rows are Parquet files in the checkpoint directory, so that the view is back after a restart; "memory" is
-the name Spark's users know. Known limit: the view is made anew at each commit, which lists all its files.
+The rows are Parquet files in the checkpoint directory, so the view returns after a restart; "memory" is the
+name that Spark's users know. Known limit: each commit makes the view again, which lists all its files.
 """
 
 from collections.abc import Collection

@@ -2,8 +2,8 @@
 
 Commit moves an epoch's files from `_spillway/staging` to their final names, then records the sequence. A
 crash in between leaves some files moved; the repeated commit moves the rest. Invariant: once `commit` has
-returned, the directory holds each row of the epoch once. Known limit: a reader that looks while an epoch
-commits may see a part of it, because a directory has no transactions; use `delta` where that matters.
+returned, the directory holds each row of the epoch once. Known limit: a reader may see part of an epoch while
+it commits, because a directory has no transactions; use `delta` if that matters.
 """
 
 from collections.abc import Collection
@@ -40,8 +40,8 @@ class ParquetSink:
         check_directory(self._storage)
         if not self._log.is_claimed and set(self._storage.entries()) - {PRIVATE_DIRECTORY}:
             raise SinkError(
-                f"sink directory {self._storage.root} holds files that Spillway did not write; "
-                "give a new or empty directory"
+                f"sink directory {self._storage.root} has files that Spillway did not write; "
+                "use a new or empty directory"
             )
         self._log.claim(query_id, columns)
         self._staging.prepare()
@@ -63,7 +63,7 @@ class ParquetSink:
 
 
 def check_directory(storage: Storage) -> None:
-    """Create the sink's directory and prove it writable, or SinkError."""
+    """Create the sink's directory and check that it is writable; SinkError if not."""
     try:
         storage.check_writable()
     except CheckpointError as error:

@@ -2,9 +2,9 @@
 
 Timestamps become microseconds, in UTC if they have a zone; unsigned integers the next wider signed type;
 views, dictionaries and large variants their plain type. All columns are nullable: a view's nullability is
-inferred by the planner and may change between versions. What Delta and Spark's Parquet cannot hold is refused
-by name. Invariant: the mapping is idempotent. Known limit: nanoseconds are cut to microseconds, as everywhere
-in Spark.
+inferred by the planner and may change between versions. Types that Delta and Spark's Parquet cannot hold are
+refused by name. Invariant: the mapping is idempotent. Known limit: nanoseconds are cut to microseconds, as
+everywhere in Spark.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,8 @@ _REPLACED: tuple[tuple[_Test, pa.DataType], ...] = (
 
 
 def parquet_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of the result files of a view with output `schema`; SinkError names what has no place."""
+    """The schema of the result files of a view with output `schema`; SinkError names columns that cannot
+    be written."""
     seen: dict[str, str] = {}
     for name in schema.names:
         if name.lower() in seen:
@@ -55,7 +56,7 @@ def parquet_schema(schema: pa.Schema) -> pa.Schema:
             )
         seen[name.lower()] = name
     if not seen:
-        raise SinkError("the view has no columns, so there is nothing to write")
+        raise SinkError("the view has no columns; select at least one")
     return pa.schema([pa.field(field.name, _parquet_type(field.name, field.type)) for field in schema])
 
 

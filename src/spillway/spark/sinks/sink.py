@@ -5,7 +5,8 @@ the attempts that count; `commit` makes them visible. Invariant: committing the 
 crash at any point of an earlier try, leaves the sink as one commit would. Sequences are committed in
 increasing order.
 
-`SinkCommitter` joins a sink to the engine: one knows file names and numbers, the other wants staged epochs.
+`SinkCommitter` connects a sink to the engine: the engine knows file names and numbers, the sink takes staged
+epochs.
 """
 
 from collections.abc import Collection
@@ -45,7 +46,7 @@ class Sink(Protocol):
         """The directory (local path or URI) for result files; None: results are only counted."""
 
     def belongs_to(self, query_id: str) -> bool:
-        """Whether `prepare` was ever called for this query; looks only, and creates nothing."""
+        """Whether `prepare` was ever called for this query; creates nothing."""
 
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
         """Create or check the target before anything runs; SinkError if it cannot hold the results."""
@@ -60,7 +61,7 @@ class Sink(Protocol):
         """Delete staged files that are not in `keep` and count them; only while no task of the query runs."""
 
     def close(self) -> None:
-        """Release what the sink holds; what it has committed stays."""
+        """Release resources; committed results stay."""
 
 
 @dataclass(frozen=True, slots=True)

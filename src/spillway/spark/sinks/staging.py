@@ -2,8 +2,8 @@
 
 It lies in a directory whose name begins with `_`, which readers of Parquet directories skip and Delta readers
 never look into. Invariant: it holds only files of epochs that are not committed; a committed file has been
-moved to its final name, which depends on nothing but sequence and position, or deleted. So a repeated move
-finds each file at exactly one of the two names, and everything staged that no manifest lists is garbage.
+moved to its final name, which depends on sequence and position only, or deleted. So a repeated move
+finds each file at exactly one of the two names, and a staged file that no manifest lists is garbage.
 """
 
 from collections.abc import Collection
@@ -34,13 +34,14 @@ class Staging:
         self._storage.make_directories(STAGING_DIRECTORY)
 
     def names(self, epoch: StagedEpoch) -> list[str]:
-        """The epoch's files, as names below the sink's root, each checked to be there in full."""
+        """The epoch's files, as names below the sink's root; each is checked to be complete."""
         for file in epoch.files:
             self._check(staged_name(file), file, epoch)
         return [staged_name(file) for file in epoch.files]
 
     def promote(self, epoch: StagedEpoch) -> list[str]:
-        """Move the epoch's files to their final names and return those; what is moved already stays."""
+        """Move the epoch's files to their final names and return those; files that were moved already
+        stay."""
         targets = []
         for position, file in enumerate(epoch.files):
             source, target = staged_name(file), final_name(epoch.sequence, position)

@@ -1,11 +1,11 @@
 """Sources as streaming DataFrames, and the checks that no row of a file is lost or misread.
 
-Contract: what cannot work is refused before the first epoch. Start with `streaming`.
+Contract: a source that cannot work is refused before the first epoch. Start with `streaming`.
 """
 
 from spillway.spark.sources.batch_files import BatchFiles
 from spillway.spark.sources.columns import columns_of
-from spillway.spark.sources.file_relation import file_relations, stored_relation
+from spillway.spark.sources.file_input import file_inputs, stored_input
 from spillway.spark.sources.input_rows import policy_settings
 from spillway.spark.sources.log_store import SPARK_DIRECTORY, log_address, require_log_store
 from spillway.spark.sources.source_check import ColumnCheck, SourceCheck
@@ -24,12 +24,12 @@ __all__ = [
     "WorkloadSource",
     "check_mode",
     "columns_of",
-    "file_relations",
+    "file_inputs",
     "log_address",
     "open_source",
     "policy_settings",
     "require_log_store",
     "source_place",
-    "stored_relation",
+    "stored_input",
     "text_options",
 ]

@@ -16,7 +16,7 @@ from spillway.state.storage import Storage
 
 VERSION = "v1"
 _HEADER_LINES = 2
-"""Of an offsets file: its version, and the settings of the batch."""
+"""Lines at the start of an offsets file: its version, and the settings of the batch."""
 COMPACT = ".compact"
 
 
@@ -27,7 +27,8 @@ class BatchFiles:
     storage: Storage
 
     def of(self, batch_id: int, relation: int, source: int) -> list[str]:
-        """The files that a batch has of a relation, given by its place in the stream and in the log."""
+        """The files of a relation in a batch; the relation is given by its place in the stream and in the
+        log."""
         last = self._step(batch_id, relation)
         before = self._step(batch_id - 1, relation) if batch_id > 0 else None
         if last is None:

@@ -8,7 +8,7 @@ from spillway.spark.sources.streaming import WATERMARK_METADATA
 
 
 def columns_of(frame: DataFrame) -> tuple[Column, ...]:
-    """The columns of a DataFrame; what `withWatermark` says about event time comes along."""
+    """The columns of a DataFrame; `withWatermark` gives the event time and its lateness."""
     return tuple(
         Column(field.name, field.dataType.simpleString(), _lateness_us(field))
         for field in frame.schema.fields

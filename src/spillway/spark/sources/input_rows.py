@@ -1,7 +1,7 @@
-"""How many rows stored inputs have, where that is cheap to know: for estimates of what a query will need.
+"""The number of rows of stored inputs, where it is cheap to find: for estimates of what a query needs.
 
-Generated streams say it; Parquet directories on local disks say it in their footers. Filters of the view are
-not applied, so the number is an upper bound of what the engine takes in.
+Generated streams declare it; the footers of Parquet files on local disks have it. Filters of the view are not
+applied, so the number is an upper bound.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,13 +14,13 @@ from spillway.job import RunConfig, SourceSpec
 from spillway.spark.sources.workload import FORMAT
 
 MOST_FILES = 256
-"""Of more files per source no footers are read."""
+"""No footers are read if a source has more files than this."""
 
 
 def policy_settings(
     config: RunConfig, inputs: Iterable[str], sources: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """The parameters of the placement policy, with the rows of all inputs where it asks for them."""
+    """The parameters of the placement policy, with the row count of all inputs if it needs that."""
     wants_rows = config.adapt == "active-disk" and config.until == "exhausted"
     if not wants_rows or "query_bytes" in config.policy or "input_rows" in config.policy:
         return config.policy
@@ -43,5 +43,5 @@ def _rows(source: object) -> int | None:
         return None
     try:
         return sum(int(pq.read_metadata(path).num_rows) for path in files)
-    except (OSError, pa.ArrowInvalid):  # Spark will say what is wrong with the file
+    except (OSError, pa.ArrowInvalid):  # Spark will report what is wrong with the file
         return None

@@ -1,7 +1,7 @@
 """Where Spark keeps its own streaming log: below the query's checkpoint, written by Hadoop's file systems.
 
-A store that Spillway reaches through pyarrow may be unknown to Hadoop. That is found out before anything is
-written: otherwise Spark fails after the checkpoint's identity, its owners and the sink are already there.
+A store that Spillway reaches through pyarrow may be unknown to Hadoop. This is checked before anything is
+written: otherwise Spark would fail when the checkpoint's identity, its owners and the sink already exist.
 """
 
 from py4j.protocol import Py4JJavaError
@@ -24,7 +24,7 @@ def log_address(checkpoint: str) -> str:
 
 
 def require_log_store(spark: SparkSession, checkpoint: str) -> None:
-    """Raises `CheckpointError` if Hadoop cannot reach the checkpoint. Only looks, and writes nothing."""
+    """Raises `CheckpointError` if Hadoop cannot reach the checkpoint; writes nothing."""
     if Storage(checkpoint).is_local:
         return
     jvm, java = spark.sparkContext._jvm, spark.sparkContext._jsc

@@ -1,12 +1,12 @@
-"""Looks at the files of a batch before its rows are taken in: they must have the columns that the view reads.
+"""Checks the files of a batch before its rows are read: they must have the columns that the view reads.
 
-Spark reads a column that a Parquet or ORC file lacks as null, and a cell of a CSV or JSON file that does not
-fit its type too. Rows with a null key join nothing, so all rows of such a file could be gone without a word.
-Here a file that lacks a column, or has it with another type, ends the query with an error that names it. The
-epoch has not begun then, and a restart looks at the same batch again. Text formats refuse what does not fit
-(`text_options`), or it is counted where the job says so.
+Spark reads null for a column that a Parquet or ORC file lacks, and for a cell of a CSV or JSON file that does
+not fit its type. Rows with a null key join nothing, so all rows of such a file could be lost silently. Here a
+file that lacks a column, or has it with another type, ends the query with an error that names the file. The
+epoch has not begun at that point, and a restart checks the same batch again. Text formats refuse records that
+do not fit (`text_options`), or count them if the job says so.
 
-Cost: one footer per new file, and a look by Spark at each kind of footer that was not seen before.
+Cost: one footer per new file, and one inspection by Spark for each new kind of footer.
 Known limit: a JSON file without a column is like one with nulls.
 """
 
@@ -24,7 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spillway.errors import SourceError
 from spillway.spark.sources.batch_files import BatchFiles
-from spillway.spark.sources.file_relation import FileRelation
+from spillway.spark.sources.file_input import FileInput
 from spillway.spark.sources.text import FAIL_FAST, MODE, TEXT_FORMATS
 
 SELF_DESCRIBING = ("parquet", "orc", "avro")
@@ -41,27 +41,28 @@ class ColumnCheck:
         self._seen: dict[tuple[str, str], dict[str, str]] = {}
         """The columns that Spark finds in files with such a footer."""
 
-    def check_all(self, one: FileRelation, paths: Sequence[str], *, is_inferred: bool) -> None:
-        """`is_inferred`: the schema is that of one of the files, and files that are alike have it too."""
-        footers = {_footer(one.format, path) for path in paths}
+    def check_all(self, relation: FileInput, paths: Sequence[str], *, is_inferred: bool) -> None:
+        """`is_inferred`: the schema comes from one of the files, so files with the same footer have it
+        too."""
+        footers = {_footer(relation.format, path) for path in paths}
         if is_inferred and None not in footers and len(footers) < 2:
             return
         for path in paths:
-            self.check(one, path)
+            self.check(relation, path)
 
-    def check(self, one: FileRelation, path: str) -> None:
-        stored = self._stored(one.format, path)
+    def check(self, relation: FileInput, path: str) -> None:
+        stored = self._stored(relation.format, path)
         if stored is None:
-            return  # The scan, which is next, says what is wrong with the file, or is told to ignore it.
-        where = f"[sources.{one.name}] file {unquote(path)}"
-        in_path = _partition_columns(path, one.root)
+            return  # The scan, which is next, reports what is wrong with the file, or is told to ignore it.
+        where = f"[sources.{relation.name}] file {unquote(path)}"
+        in_path = _partition_columns(path, relation.root)
         remedy = "write the file again with the columns of the others, then run the job again"
-        for field in one.schema.fields:
+        for field in relation.schema.fields:
             name, declared = field.name.lower(), field.dataType.simpleString()
-            if name not in one.needed or name in in_path:
+            if name not in relation.needed or name in in_path:
                 continue
             found = stored.get(name)
-            if found is None and name in one.required:
+            if found is None and name in relation.required:
                 raise SourceError(
                     f"{where} has no column {field.name}, which the view reads; it has "
                     f"{', '.join(stored)}; {remedy}"
@@ -85,53 +86,57 @@ class ColumnCheck:
 
 
 class SourceCheck:
-    """Checks the batches of one query, one after the other."""
+    """Checks the batches of one query."""
 
-    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileRelation]) -> None:
+    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileInput]) -> None:
         self._spark = spark
         self._files = files
-        self._relations = [one for one in relations if _is_checked(one)]
+        self._relations = [relation for relation in relations if _is_checked(relation)]
         self._columns = ColumnCheck(spark)
 
     def malformed_rows(self, batch_id: int) -> int:
-        """Refuse a file that does not fit; count the records that do not, where that is allowed."""
+        """Refuse a file that does not fit; count records that do not fit, if that is allowed."""
         malformed = 0
-        for one in self._relations:
-            paths = self._files.of(batch_id, one.place, one.source)
-            if one.format in TEXT_FORMATS:
-                malformed += self._count_malformed(one, paths) if paths else 0
+        for relation in self._relations:
+            paths = self._files.of(batch_id, relation.place, relation.source)
+            if relation.format in TEXT_FORMATS:
+                malformed += self._count_malformed(relation, paths) if paths else 0
                 continue
             for path in paths:
-                self._columns.check(one, path)
+                self._columns.check(relation, path)
         return malformed
 
-    def _count_malformed(self, one: FileRelation, paths: Sequence[str]) -> int:
-        """Read the files once more, with the columns that the view reads, and count what does not fit."""
-        given = one.options.get(CORRUPT_RECORD.lower())
-        kept = [field for field in one.schema.fields if field.name != given]
+    def _count_malformed(self, relation: FileInput, paths: Sequence[str]) -> int:
+        """Read the files once more, with the columns that the view reads, and count records that do not
+        fit."""
+        given = relation.options.get(CORRUPT_RECORD.lower())
+        kept = [field for field in relation.schema.fields if field.name != given]
         options = {
-            key: value for key, value in one.options.items() if key not in ("path", CORRUPT_RECORD.lower())
+            key: value
+            for key, value in relation.options.items()
+            if key not in ("path", CORRUPT_RECORD.lower())
         }
         options |= {MODE: "PERMISSIVE", CORRUPT_RECORD: _MALFORMED}
         schema = StructType([*kept, StructField(_MALFORMED, StringType())])
-        frame = self._spark.read.format(one.format).options(**options).schema(schema)
+        frame = self._spark.read.format(relation.format).options(**options).schema(schema)
         rows = frame.load([unquote(path) for path in paths])
-        read = [F.col(f"`{field.name}`") for field in kept if field.name.lower() in one.needed]
+        read = [F.col(f"`{field.name}`") for field in kept if field.name.lower() in relation.needed]
         bad = F.count_if(F.col(_MALFORMED).isNotNull())
-        # Spark parses only columns that are asked for, and refuses to be asked for the malformed text alone.
+        # Spark parses only selected columns, and refuses to select the malformed text alone.
         counted = rows.agg(bad.alias("malformed"), F.max(F.xxhash64(*read, F.col(_MALFORMED)))).first()
         assert counted is not None
         return int(counted["malformed"])
 
 
-def _is_checked(one: FileRelation) -> bool:
-    if one.format in TEXT_FORMATS:
-        return one.options.get(MODE, "").upper() != FAIL_FAST
-    return one.format in SELF_DESCRIBING
+def _is_checked(relation: FileInput) -> bool:
+    if relation.format in TEXT_FORMATS:
+        return relation.options.get(MODE, "").upper() != FAIL_FAST
+    return relation.format in SELF_DESCRIBING
 
 
 def _partition_columns(path: str, root: str | None) -> frozenset[str]:
-    """The columns that a file's directories below the root give, in lower case; Spark casts their values."""
+    """The columns in the names of a file's directories below the root, in lower case; Spark casts their
+    values."""
     file, base = (unquote(urlsplit(text or "").path) for text in (path, root))
     below = base.rstrip("/") + "/"
     if root is None or not file.startswith(below):
@@ -141,7 +146,7 @@ def _partition_columns(path: str, root: str | None) -> frozenset[str]:
 
 
 def _footer(file_format: str, path: str) -> str | None:
-    """What a file says of its columns, as text, to see whether it says the same as others."""
+    """A file's description of its columns as text, to find files with the same one."""
     try:
         files, name = arrow_fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
         with files.open_input_file(name) as file:
@@ -152,5 +157,5 @@ def _footer(file_format: str, path: str) -> str | None:
                 columns = str(footer.schema).partition("\n")[2]
                 return columns + str((footer.metadata or {}).get(SPARK_SCHEMA))
     except (OSError, ValueError, pa.ArrowException):
-        return None  # Spark may have other ways to it.
+        return None  # Spark may reach it in other ways.
     return None

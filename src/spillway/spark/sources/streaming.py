@@ -22,12 +22,12 @@ WATERMARK_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of a watermark."""
 SELF_DESCRIBING = ("parquet", "orc")
 MAX_FILE_AGE = "36500d"
-"""Spark ignores a file that is a week older than the newest it has seen. In return for all files, it
-remembers the names of all: some hundred bytes of the driver's memory each."""
+"""By default Spark ignores a file that is a week older than the newest. To read all files, it must
+remember all names: some hundred bytes of the driver's memory each."""
 
 
 def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None) -> DataFrame:
-    """The source as a stream; `known` is a file of it that was read before, whose columns count."""
+    """The source as a stream; `known` is a file that was read before and decides the columns."""
     where = f"[sources.{spec.name}]"
     spec = replace(spec, options=text_options(spec.format, spec.options))
     is_file = spec.format.lower() in FILE_FORMATS
@@ -55,7 +55,7 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
 
 
 def source_place(source: SourceLike) -> tuple[str, str, str] | None:
-    """Name, format and path of a source that has one, without credentials; None of a DataFrame."""
+    """Name, format and path of a source, without credentials; None for a DataFrame."""
     if isinstance(source, DataFrame) or source.path is None:
         return None
     parts = urlsplit(source.path)
@@ -76,7 +76,7 @@ def _check_path(spec: SourceSpec, where: str) -> None:
 
 
 def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> StructType:
-    """The columns of the known file; without one, of some file."""
+    """The columns of the known file, or else of any file."""
     reader = spark.read.format(spec.format).options(**spec.options)
     if known is not None and spec.path is not None:
         try:
@@ -87,7 +87,7 @@ def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> 
 
 
 def _has_column(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
-    """Whether any file has it; asked only when some file does not."""
+    """Whether any file has the column; called only if some file lacks it."""
     try:
         merged = spark.read.format(spec.format).options(**spec.options).option("mergeSchema", "true")
         return name in (field.name.lower() for field in merged.load(spec.path).schema.fields)
@@ -96,7 +96,7 @@ def _has_column(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
 
 
 def _is_stored(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
-    """Whether a column is inside the files, and not in the names of their directories, which have no type."""
+    """Whether a column is inside the files, not in the names of their directories, which have no type."""
     inside = spark.read.format(spec.format).options(**spec.options).option("recursiveFileLookup", "true")
     return name.lower() in (field.name.lower() for field in inside.load(spec.path).schema.fields)
 
@@ -104,7 +104,7 @@ def _is_stored(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
 def _check_schema(
     spark: SparkSession, spec: SourceSpec, declared: StructType, where: str, known: str | None
 ) -> None:
-    """Parquet and ORC files say what they hold; a declared column of another type would fail much later."""
+    """Check the declared columns against Parquet and ORC files; a wrong type would fail much later."""
     try:
         stored = {field.name.lower(): field.dataType for field in _stored_schema(spark, spec, known).fields}
     except PySparkException:
@@ -135,7 +135,7 @@ def _check_workload(spec: SourceSpec, where: str) -> None:
 
 
 def _reason(error: PySparkException | Py4JError) -> str:
-    """What Spark says, without its stack trace."""
+    """Spark's message without its stack trace."""
     java = getattr(error, "java_exception", None)
     text = str(error if java is None else java.getMessage()).strip()
     return text.splitlines()[0] if text else type(error).__name__

@@ -1,7 +1,6 @@
-"""Options of text sources under which no record is lost, no cell is null and no columns are swapped unseen.
-
-Spark's own defaults take a cell that does not parse for null, cells that are missing or too many for nothing,
-and the columns of a CSV file by their position, whatever its header says.
+"""Options of text sources that never lose a record, read null or swap columns silently. Spark's own defaults
+read a cell that does not parse as null, ignore missing and extra cells, and take the columns of a CSV file by
+position, whatever its header says.
 """
 
 from collections.abc import Mapping
@@ -28,11 +27,11 @@ def text_options(source_format: str, options: Mapping[str, str]) -> dict[str, st
 
 
 def check_mode(source_format: str, options: Mapping[str, str], where: str) -> None:
-    """Text formats must say what becomes of records that do not fit."""
+    """Require a text source to say what happens to records that do not fit."""
     if source_format.lower() in TEXT_FORMATS:
         mode = {key.lower(): value for key, value in options.items()}.get(MODE, "")
         if mode.upper() not in MODES:
             raise SourceError(
-                f"{where} reads {source_format} with mode {mode!r}: say what becomes of records that do not "
+                f"{where} reads {source_format} with mode {mode!r}: say what happens to records that do not "
                 f"fit the schema, by the option mode = one of {', '.join(MODES)}"
             )

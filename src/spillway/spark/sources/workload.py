@@ -40,7 +40,7 @@ _BATCH_ROWS = 32_768
 
 
 def register_workload(spark: SparkSession) -> None:
-    """Make the format known to a session; to do it again is harmless."""
+    """Register the format with a session; repeating it is harmless."""
     spark.dataSource.register(WorkloadSource)
 
 
@@ -115,7 +115,7 @@ class WorkloadStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             bounds.append(first + limit.max_rows)
         elif not bounds and self._options.rows_per_trigger is not None:
-            # A trigger that asks for everything of an endless stream gets one batch of it.
+            # A trigger that asks for all of an endless stream gets one batch.
             bounds.append(first + self._options.rows_per_trigger)
         return {_OFFSET: max(first, min(bounds))}
 
@@ -136,7 +136,7 @@ class WorkloadStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _end(options: StreamOptions) -> int:
     if options.rows is None:
         raise SourceError(
-            f"workload: stream {options.stream!r} has no end, give option rows to read all of it"
+            f"workload: stream {options.stream!r} has no end; give option rows to read all of it"
         )
     return options.rows
 

@@ -1,4 +1,4 @@
-"""The figures of a comparison, from made-up results."""
+"""The metrics of a comparison, from made-up results."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ def result(engine: str, seconds: float, pss: int | None = 100, **more: object) -
 
 
 def test_all_ratios() -> None:
-    figures = compare(
+    metrics = compare(
         [
             result("spillway", 10, 50, epoch_seconds=(9.0,) * 5 + (1.0,) * 5 + (3.0,) * 5 + (1.2,) * 5),
             result("spark-default", 50, 200),
@@ -21,18 +21,18 @@ def test_all_ratios() -> None:
             result("duckdb", 1),
         ]
     )
-    assert figures["rows_per_s"] == {
+    assert metrics["rows_per_s"] == {
         "spillway": 100,
         "spark-default": 20,
         "spark-rocksdb": 2,
         "duckdb": 1_000,
     }
-    assert figures["ratio_spark_default"] == 5
-    assert figures["ratio_spark_rocksdb"] == 50
-    assert figures["ratio_duckdb"] == 0.1
-    assert figures["memory_ratio_spark_default"] == 0.25
-    assert figures["epoch_growth"] == pytest.approx(1.2)
-    assert figures["results_agree"] is True
+    assert metrics["ratio_spark_default"] == 5
+    assert metrics["ratio_spark_rocksdb"] == 50
+    assert metrics["ratio_duckdb"] == 0.1
+    assert metrics["memory_ratio_spark_default"] == 0.25
+    assert metrics["epoch_growth"] == pytest.approx(1.2)
+    assert metrics["results_agree"] is True
 
 
 def test_ratios_of_turns_are_medians_over_rounds() -> None:
@@ -46,13 +46,13 @@ def test_ratios_of_turns_are_medians_over_rounds() -> None:
 
 
 def test_missing_or_failed_peers_have_no_ratio() -> None:
-    figures = compare(
+    metrics = compare(
         [result("spillway", 10), PeerResult("spark-default", 0, 0, 0.0, finished=False, note="died")]
     )
-    assert figures["ratio_spark_default"] is None
-    assert figures["ratio_duckdb"] is None
-    assert figures["epoch_growth"] is None
-    assert figures["notes"] == {"spark-default": "died"}
+    assert metrics["ratio_spark_default"] is None
+    assert metrics["ratio_duckdb"] is None
+    assert metrics["epoch_growth"] is None
+    assert metrics["notes"] == {"spark-default": "died"}
 
 
 def test_disagreement_is_told() -> None:
@@ -67,8 +67,8 @@ def test_disagreement_is_told() -> None:
 
 
 def test_memory_compares_like_with_like() -> None:
-    figures = compare([result("spillway", 1, 50, peak_rss_bytes=300), result("spark-default", 1, None)])
-    assert figures["memory_ratio_spark_default"] == 0.75
+    metrics = compare([result("spillway", 1, 50, peak_rss_bytes=300), result("spark-default", 1, None)])
+    assert metrics["memory_ratio_spark_default"] == 0.75
 
 
 def test_epoch_growth_needs_ten_epochs() -> None:

@@ -56,9 +56,9 @@ def test_state_is_several_times_its_memory(name: str, quick: bool) -> None:
 
 
 def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 3\.7, .*, 6\.3, 6\.4"):
+    with pytest.raises(JobError, match=r"there is no figure 7\.1; known figures: 3\.7, .*, 6\.3, 6\.4"):
         reproduce(Reproduction("7.1", tmp_path, None, False, print))
-    with pytest.raises(JobError, match=r"there is no figure 7\.1; known are 6\.3, 6\.4"):
+    with pytest.raises(JobError, match=r"there is no figure 7\.1; known figures: 6\.3, 6\.4"):
         find_experiment("7.1")
 
 

@@ -22,7 +22,7 @@ from spillway.lab.paper.tree import (
 from spillway.manager.budget import Budget
 from spillway.policy.spill.registry import default_spill, default_spill_share
 from spillway.workload.group_key import partition_of
-from spillway.workload.tree_join import VIEW, TreeJoin
+from spillway.workload.tree_workload import VIEW, TreeWorkload
 
 
 def outcome(
@@ -56,7 +56,7 @@ def test_every_strategy_frees_the_same_share_per_spill_and_says_so(name: str, qu
     assert figures["spill_share"] == 0.1
     assert set(figures["freed_share"].values()) == {0.104}
     text = tree_lines(figures)
-    assert "every spill is to free 10% of a processor's state" in text[0]
+    assert "every spill frees 10% of a processor's state" in text[0]
     assert all("spills of 10.4% each" in line for line in text[1 : 1 + len(made)])
 
 
@@ -136,7 +136,7 @@ def test_every_experiment_has_a_workload_with_results(name: str) -> None:
 
 def test_what_a_partition_produces_says_little_about_what_becomes_of_it() -> None:
     """Rows of odd partitions of the first column have values of the later half of the second."""
-    made = TreeJoin(("2", "2", "2"), 3_600, 1_800)
+    made = TreeWorkload(("2", "2", "2"), 3_600, 1_800)
     rows = made.piece("c", 0, 3_600)
     x, y = (partition_of(rows.column(name).to_numpy(), 300) for name in ("x", "y"))
     assert np.mean(y[x % 2 == 1]) > np.mean(y[x % 2 == 0]) + 100

@@ -77,5 +77,5 @@ def test_a_plan_knows_how_its_rows_are_spread() -> None:
 
 
 def test_a_spread_that_there_is_not() -> None:
-    with pytest.raises(ViewError, match="join: there is no 'broadcast'; use one of tree, replicate"):
+    with pytest.raises(ViewError, match="join = 'broadcast': must be one of tree, replicate"):
         plan_view(View.sql(SQL).with_join("broadcast"), CATALOG)

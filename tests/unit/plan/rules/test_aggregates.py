@@ -109,7 +109,7 @@ def test_lateness_is_not_part_of_the_view_but_frames_are() -> None:
         (f"sum(id) {RANGE.replace('INTERVAL 30 SECONDS', '30')} AS n", "RANGE goes by time"),
         (f"sum(id) {RANGE.replace('SECONDS', 'MONTHS')} AS n", "unknown unit MONTHS"),
         (f"count(*) {RANGE} AS n FROM firms", "source firms has none"),
-        (f"count(*) {RANGE} AS n FROM prices [RANGE 1 DAY]", "has a window in FROM and OVER"),
+        (f"count(*) {RANGE} AS n FROM prices [RANGE 1 DAY]", "has both a window in FROM and frames in OVER"),
         (f"count(*) {RANGE} AS n FROM prices p JOIN firms f USING (sym)", "a window function is not"),
         (f"id, count(*) {RANGE} AS n FROM prices WHERE count(*) {RANGE} > 1", "a window function is not"),
         ("count(*) OVER w AS n", "a named window is not supported yet"),

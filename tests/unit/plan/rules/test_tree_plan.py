@@ -66,10 +66,10 @@ def test_the_user_may_fix_the_tree(parts: tuple[object, ...], shape: str) -> Non
     ("parts", "words"),
     [
         ((("a", "c"), "b", "d", "e"), "no key is shared by all parts of (a c b d e)"),
-        (("a", "b"), "c, d, e is not in it"),
-        ((("a", "b", "c"), ("d", "e"), "q"), "there is no input q"),
-        ((("a", "b", "c"), ("d", "e", "a")), "a is in it twice"),
-        ((("a", "b", "c"), ("d",), "e"), "a join of 1 parts"),
+        (("a", "b"), "c, d, e is missing"),
+        ((("a", "b", "c"), ("d", "e"), "q"), "unknown input q; the view has a, b"),
+        ((("a", "b", "c"), ("d", "e", "a")), "a appears twice"),
+        ((("a", "b", "c"), ("d",), "e"), "a join has 1 parts"),
         ((("a", "b", "c"), ("d", 3), "e"), "3 is neither the name"),
     ],
 )

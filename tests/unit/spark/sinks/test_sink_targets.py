@@ -84,7 +84,7 @@ def test_changed_columns_are_refused(tasks: Any, sink_format: str, tmp_path: Pat
 def test_a_foreign_directory_is_refused_and_left_alone(tasks: Any, sink_format: str, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letter.txt").write_text("mine")
-    with pytest.raises(SinkError, match="give a new or empty directory"):
+    with pytest.raises(SinkError, match="use a new or empty directory"):
         opened(sink_format, tmp_path / "out").prepare(tasks.query_id, tasks.schema)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["letter.txt"]
 

@@ -1,4 +1,4 @@
-"""The figures of `bench spill`, from made-up results and journals."""
+"""The metrics of `bench spill`, from made-up results and journals."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from spillway.lab.bench.spill_metrics import (
     cleanup_rows_ratio,
     peak_resident_bytes,
     seconds_to_half,
-    spill_figures,
+    spill_metrics,
     spill_pause_share,
     spill_pauses,
 )
@@ -73,8 +73,8 @@ def test_needed_memory_is_the_largest_state_of_a_processor() -> None:
     assert peak_resident_bytes([]) == 0
 
 
-def test_all_figures() -> None:
-    figures = spill_figures(
+def test_all_metrics() -> None:
+    metrics = spill_metrics(
         [
             result(FULL, 10, progress=((4.0, 15), (8.0, 30))),
             result(HALF, 12, progress=((5.0, 14), (9.0, 30))),
@@ -83,22 +83,22 @@ def test_all_figures() -> None:
         ],
         {FULL: EPOCHS[:1], HALF: EPOCHS, FIFTH: EPOCHS},
     )
-    assert figures["seconds"] == {FULL: 10, HALF: 12, FIFTH: 20, SPARK_ROCKSDB: 80}
-    assert figures["seconds_to_half"] == {FULL: 4.0, HALF: 9.0, FIFTH: 20.0, SPARK_ROCKSDB: 50.0}
-    assert figures["results_agree"] is True
-    assert figures["ratio_fifth_to_rocksdb"] == 0.25
-    assert figures["spills"] == {FULL: 0, HALF: 3, FIFTH: 3}
-    assert figures["results_runtime"] == {FULL: 5, HALF: 20, FIFTH: 20}
-    assert figures["results_cleanup"] == {FULL: 0, HALF: 10, FIFTH: 10}
-    assert set(figures["spill_pause_share"]) == set(figures["cleanup_rows_ratio"]) == {HALF, FIFTH}
+    assert metrics["seconds"] == {FULL: 10, HALF: 12, FIFTH: 20, SPARK_ROCKSDB: 80}
+    assert metrics["seconds_to_half"] == {FULL: 4.0, HALF: 9.0, FIFTH: 20.0, SPARK_ROCKSDB: 50.0}
+    assert metrics["results_agree"] is True
+    assert metrics["ratio_fifth_to_rocksdb"] == 0.25
+    assert metrics["spills"] == {FULL: 0, HALF: 3, FIFTH: 3}
+    assert metrics["results_runtime"] == {FULL: 5, HALF: 20, FIFTH: 20}
+    assert metrics["results_cleanup"] == {FULL: 0, HALF: 10, FIFTH: 10}
+    assert set(metrics["spill_pause_share"]) == set(metrics["cleanup_rows_ratio"]) == {HALF, FIFTH}
 
 
 def test_a_stopped_peer_counts_with_its_limit_and_a_failed_run_has_no_ratio() -> None:
     stopped = result(SPARK_ROCKSDB, 120, results=0, finished=False, note="stopped after 120 s")
-    figures = spill_figures([result(FIFTH, 30), stopped], {FIFTH: EPOCHS})
-    assert figures["ratio_fifth_to_rocksdb"] == 0.25
-    assert figures["results_agree"] is True
-    assert figures["notes"] == {SPARK_ROCKSDB: "stopped after 120 s"}
-    failed = spill_figures([result(FIFTH, 30, finished=False), stopped], {})
+    metrics = spill_metrics([result(FIFTH, 30), stopped], {FIFTH: EPOCHS})
+    assert metrics["ratio_fifth_to_rocksdb"] == 0.25
+    assert metrics["results_agree"] is True
+    assert metrics["notes"] == {SPARK_ROCKSDB: "stopped after 120 s"}
+    failed = spill_metrics([result(FIFTH, 30, finished=False), stopped], {})
     assert failed["ratio_fifth_to_rocksdb"] is None
     assert failed["results_agree"] is False

@@ -1,4 +1,4 @@
-"""The figures of the relocation benchmark are plain arithmetic over journals."""
+"""The metrics of the relocation benchmark are plain arithmetic over journals."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import pytest
 from spillway.lab.bench.relocation_metrics import (
     STEADY_EPOCHS,
     WARM_EPOCHS,
-    balance_figures,
-    moving_figures,
-    resize_figures,
+    balance_metrics,
+    moving_metrics,
+    resize_metrics,
     rows_per_s,
     steady_rows_per_s,
 )
@@ -42,19 +42,19 @@ def test_the_first_epochs_and_those_without_input_do_not_count() -> None:
 
 
 def test_moving_is_compared_with_standing_still() -> None:
-    figures = moving_figures([STILL, STILL], [MOVING, MOVING])
-    assert figures["moving_over_still"] == pytest.approx(8 / 8.5, abs=0.001)
-    assert figures["relocations"] == 2
-    assert figures["moved_bytes"] == [70, 70]
-    assert figures["largest_load_bytes"] == 7
-    assert figures["loading_epoch_ratio"] == 1.5
-    assert figures["pending_rows_max"] == 3
+    metrics = moving_metrics([STILL, STILL], [MOVING, MOVING])
+    assert metrics["moving_over_still"] == pytest.approx(8 / 8.5, abs=0.001)
+    assert metrics["relocations"] == 2
+    assert metrics["moved_bytes"] == [70, 70]
+    assert metrics["largest_load_bytes"] == 7
+    assert metrics["loading_epoch_ratio"] == 1.5
+    assert metrics["pending_rows_max"] == 3
 
 
 def test_runs_are_compared_with_the_unloaded_one() -> None:
-    figures = balance_figures({"fast": [entry(1.0)] * 20, "slow": [entry(2.0)] * 20}, "fast")
-    assert figures["steady_over_unloaded"] == {"fast": 1.0, "slow": 0.5}
-    assert figures["rounds"] == {"fast": 0, "slow": 0}
+    metrics = balance_metrics({"fast": [entry(1.0)] * 20, "slow": [entry(2.0)] * 20}, "fast")
+    assert metrics["steady_over_unloaded"] == {"fast": 1.0, "slow": 0.5}
+    assert metrics["rounds"] == {"fast": 0, "slow": 0}
 
 
 def test_a_resize_counts_its_longest_gap_in_epochs() -> None:
@@ -68,7 +68,7 @@ def test_a_resize_counts_its_longest_gap_in_epochs() -> None:
         }
         for number in range(20)
     ]
-    assert resize_figures(run, [10]) == {
+    assert resize_metrics(run, [10]) == {
         "resize_processors": [2, 3],
         "resize_pause_epochs": pytest.approx(0.8),
         "resize_relocations": 1,

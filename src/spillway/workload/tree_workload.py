@@ -21,7 +21,7 @@ from spillway.workload.workload import Workload
 
 STREAMS = ("a", "b", "c", "d", "e")
 BLOCKS = 10
-"""A tuple range is cut into so many blocks, inside which values of the second column are dealt out."""
+"""A tuple range is cut into this many blocks; values of the second column are dealt out inside a block."""
 COLUMNS = {"a": (0,), "b": (0,), "c": (0, 1), "d": (1, 2), "e": (2,)}
 """The joins that each stream takes part in, by its columns `x` and `y`."""
 SCHEMA_SQL = "x long, y long, id long, p string"
@@ -30,13 +30,13 @@ VIEW = (
     "FROM a JOIN b ON a.x = b.x JOIN c ON b.x = c.x JOIN d ON c.y = d.x JOIN e ON d.y = e.x "
     "WHERE a.p <> b.p AND b.p <> c.p AND c.p <> d.p AND d.p <> e.p AND e.p <> a.p"
 )
-"""The payloads, all different, travel with their rows until all are compared; the results are narrow."""
+"""All payloads differ and travel with their rows until they are compared; the results are narrow."""
 TREE = (("a", "b", "c"), "d"), "e"
 """The joins of the literature's experiments, one on top of the other."""
 
 
 @dataclass(frozen=True, slots=True)
-class TreeJoin:
+class TreeWorkload:
     ratios: tuple[str, str, str]
     """The join ratios of the three joins, as the workload's option says them."""
     rows: int
@@ -66,11 +66,11 @@ class TreeJoin:
         return pa.RecordBatch.from_arrays(columns, names=["x", "y", "id", "p"])
 
     def _second(self, stream: str) -> NDArray[np.int64]:
-        """The second column of a stream, of all its rows; of one that has none, the first again.
+        """The second column of all rows of a stream; for a stream without one, the first column.
 
         Inside a block, rows of odd partitions of the first column get the values of the later partitions of
-        the second, which are of the lower ratios. So what a partition produces says little about what
-        becomes of it: were the columns independent, local and global productivity would be proportional.
+        the second, which have the lower ratios. So the output of a partition says little about the final
+        results; with independent columns, local and global productivity would be proportional.
         """
         x, y = (self._keys(stream, join) for join in (COLUMNS[stream][0], COLUMNS[stream][-1]))
         dealt = y.copy()
@@ -90,6 +90,6 @@ class TreeJoin:
         return keys
 
     def write(self, directory: Path, files: int) -> None:
-        """The streams as directories of Parquet files, which come one after the other."""
+        """Write each stream as a directory of Parquet files, in order of arrival."""
         for stream in STREAMS:
             write_stream(directory / stream, partial(self.piece, stream), rows=self.rows, files=files)

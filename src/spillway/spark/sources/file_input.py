@@ -1,4 +1,4 @@
-"""A stream of files inside a view: what Spark was told of it, and what the view needs of it."""
+"""A stream of files inside a view: the options that Spark has, and the columns that the view needs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ RENAMES_NOTHING = frozenset({"EventTimeWatermark", "SubqueryAlias", "View"})
 
 
 @dataclass(frozen=True, slots=True)
-class FileRelation:
-    """One relation of the stream that reads files."""
+class FileInput:
+    """One file relation of the stream."""
 
     name: str
-    """Of the source, in the view."""
+    """The name of the source in the view."""
     format: str
     options: Mapping[str, str]
     schema: StructType
@@ -37,20 +37,20 @@ class FileRelation:
     required: frozenset[str]
     """Those of them that every file must have."""
     root: str | None = None
-    """Below it, directories `column=value` are columns, as Spark's base path says; None: there are none."""
+    """Directories `column=value` below it are columns (Spark's base path); None: there are none."""
     place: int = 0
-    """Among all relations of the stream, in order."""
+    """Its position among all relations of the stream."""
     source: int = 0
-    """Its number in Spark's checkpoint, where a relation that occurs twice has one."""
+    """Its number in Spark's checkpoint; a relation that occurs twice has one number."""
 
 
-def stored_relation(
+def stored_input(
     spec: SourceSpec, schema: StructType, keys: Sequence[str], expressions: Sequence[str]
-) -> FileRelation:
+) -> FileInput:
     """Stored files of a source: the view joins on `keys` and reads `expressions` over its columns."""
     names = frozenset(field.name.lower() for field in schema.fields)
     needed, required = names & _names([*keys, *expressions]), names & _names(keys)
-    return FileRelation(
+    return FileInput(
         name=spec.name,
         format=spec.format.lower(),
         options=spec.options,
@@ -69,20 +69,20 @@ def _stored_root(spec: SourceSpec) -> str | None:
     return None if given is None else "/".join(parts[:fixed])
 
 
-def file_relations(
+def file_inputs(
     inputs: Sequence[InputPlan], frames: Mapping[str, DataFrame], given: Mapping[str, SourceLike]
-) -> list[FileRelation]:
+) -> list[FileInput]:
     """The file relations of a stream that is the union of these inputs."""
     leaves: list[JavaObject] = []
-    found: dict[int, FileRelation] = {}
+    found: dict[int, FileInput] = {}
     place = 0
-    for one in inputs:
-        for leaf, renamed in _leaves(frames[one.source]._jdf.queryExecution().analyzed()):
+    for input_ in inputs:
+        for leaf, renamed in _leaves(frames[input_.source]._jdf.queryExecution().analyzed()):
             source = next((n for n, seen in enumerate(leaves) if seen.equals(leaf)), len(leaves))
             if source == len(leaves):
                 leaves.append(leaf)
             if leaf.getClass().getSimpleName() == "StreamingRelation":
-                made = _relation(leaf, renamed, one, frames[one.source], given[one.source])
+                made = _relation(leaf, renamed, input_, frames[input_.source], given[input_.source])
                 before = found.get(source, replace(made, place=place, source=source))
                 found[source] = replace(
                     before, needed=before.needed | made.needed, required=before.required | made.required
@@ -104,18 +104,18 @@ def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaOb
 
 
 def _relation(
-    leaf: "JavaObject", renamed: bool, one: InputPlan, frame: DataFrame, given: SourceLike
-) -> FileRelation:
-    """Keys and times are required. Where columns are renamed nobody knows which they are: then all are."""
+    leaf: "JavaObject", renamed: bool, input_: InputPlan, frame: DataFrame, given: SourceLike
+) -> FileInput:
+    """Keys and times are required. If columns are renamed above the relation, all columns are required."""
     source = leaf.dataSource()
     options = {pair._1().lower(): pair._2() for pair in elements(source.options().toSeq())}
     schema = StructType.fromJson(json.loads(leaf.schema().json())) if renamed else frame.schema
     names = frozenset(field.name.lower() for field in schema.fields)
-    columns = (column.expression for column in one.columns)
-    keys = names if renamed else names & _names([*one.keys, *one.times])
-    needed = keys if renamed else names & _names([*one.keys, *columns, one.filter or "true"])
-    return FileRelation(
-        name=one.source,
+    columns = (column.expression for column in input_.columns)
+    keys = names if renamed else names & _names([*input_.keys, *input_.times])
+    needed = keys if renamed else names & _names([*input_.keys, *columns, input_.filter or "true"])
+    return FileInput(
+        name=input_.source,
         format=source.className().lower(),
         options=options,
         schema=schema,
@@ -126,7 +126,7 @@ def _relation(
 
 
 def _root(options: Mapping[str, str]) -> str | None:
-    """Spark takes the source's path; of a pattern, nothing but the base path that the user gives."""
+    """The source's path; for a pattern, only the base path that the user gives."""
     path = options.get("path", "")
     return options.get("basepath", None if set(path) & GLOB or not path else path)
 
@@ -136,7 +136,7 @@ def _has_schema(given: SourceLike) -> bool:
 
 
 def _not_null(given: SourceLike) -> frozenset[str]:
-    """Columns that the job says are never null; Spark itself forgets that of a stream of files."""
+    """Columns that the job declares NOT NULL; for a stream of files Spark itself forgets that."""
     if not isinstance(given, SourceSpec) or given.schema is None:
         return frozenset()
     schema = StructType.fromDDL(given.schema)

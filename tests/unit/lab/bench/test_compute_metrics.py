@@ -1,4 +1,4 @@
-"""The figures of `bench compute` from made-up times, and its generator."""
+"""The metrics of `bench compute` from made-up times, and its generator."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from spillway.lab.bench.compute_metrics import (
     SQL_TREES,
     QueryRuns,
     ShortMemory,
-    compute_figures,
+    compute_metrics,
     noise,
     over_best,
     speed_ratio,
@@ -25,36 +25,36 @@ def runs(relations: int, **seconds: float) -> QueryRuns:
 
 def test_ratios_are_peers_over_chosen() -> None:
     both = [runs(8, chosen=1.0, spark_as_written=4.0), runs(8, chosen=2.0, spark_as_written=2.0)]
-    figures = compute_figures(both)
-    assert figures["ratio_spark_as_written"] == 2.0  # the geometric mean of 4 and 1
-    assert figures["total_ratio_spark_as_written"] == 2.0
-    assert figures["ratio_spark_as_written_with_statistics"] == 0.8165  # of 4 over 3 and 2 over 4
-    assert figures["ratio_spark_cbo"] is None
-    assert figures["q_error_median"] == 2.0
-    assert figures["by_relations"]["8"]["queries"] == 2
+    metrics = compute_metrics(both)
+    assert metrics["ratio_spark_as_written"] == 2.0  # the geometric mean of 4 and 1
+    assert metrics["total_ratio_spark_as_written"] == 2.0
+    assert metrics["ratio_spark_as_written_with_statistics"] == 0.8165  # of 4 over 3 and 2 over 4
+    assert metrics["ratio_spark_cbo"] is None
+    assert metrics["q_error_median"] == 2.0
+    assert metrics["by_relations"]["8"]["queries"] == 2
 
 
 def test_what_did_not_finish_is_counted_and_in_no_ratio() -> None:
     failed = QueryRuns(8, 1, {"chosen": 1.0}, {"chosen": 5}, 0.1, 2.0, unfinished={"spark-cbo": "no memory"})
-    figures = compute_figures([runs(8, chosen=1.0, spark_cbo=3.0), failed])
-    assert figures["unfinished"] == {"spark-cbo": 1}
-    assert figures["ratio_spark_cbo"] == 3.0
-    assert compute_figures([failed])["ratio_spark_cbo"] is None
+    metrics = compute_metrics([runs(8, chosen=1.0, spark_cbo=3.0), failed])
+    assert metrics["unfinished"] == {"spark-cbo": 1}
+    assert metrics["ratio_spark_cbo"] == 3.0
+    assert compute_metrics([failed])["ratio_spark_cbo"] is None
 
 
 def test_a_peer_that_was_stopped_counts_with_the_time_it_had() -> None:
     late = {"unfinished": {"spark-cbo": "stopped after 60 s"}, "stopped": {"spark-cbo": 60.0}}
     stopped = QueryRuns(8, 1, {"chosen": 2.0}, {"chosen": 5}, 0.1, 2.0, **late)
-    figures = compute_figures([runs(8, chosen=1.0, spark_cbo=30.0), stopped])
-    assert (figures["ratio_spark_cbo"], figures["total_ratio_spark_cbo"]) == (30.0, 30.0)
-    assert (figures["stopped"], figures["lower_bounds"]) == ({"spark-cbo": 1}, ["ratio_spark_cbo"])
-    assert compute_figures([runs(8, chosen=1.0, spark_cbo=30.0)])["lower_bounds"] == []
+    metrics = compute_metrics([runs(8, chosen=1.0, spark_cbo=30.0), stopped])
+    assert (metrics["ratio_spark_cbo"], metrics["total_ratio_spark_cbo"]) == (30.0, 30.0)
+    assert (metrics["stopped"], metrics["lower_bounds"]) == ({"spark-cbo": 1}, ["ratio_spark_cbo"])
+    assert compute_metrics([runs(8, chosen=1.0, spark_cbo=30.0)])["lower_bounds"] == []
 
 
 def test_the_noise_of_one_tree_is_told() -> None:
     one = replace(runs(8, chosen=1.0), all_seconds={"chosen": (9.0, 1.0, 2.0, 1.0, 2.0)})
     assert noise(one) == 2.0
-    assert compute_figures([one])["same_tree_noise_max"] == 2.0
+    assert compute_metrics([one])["same_tree_noise_max"] == 2.0
     assert noise(replace(one, all_seconds={"chosen": (9.0, 1.0, 2.0)})) is None
 
 
@@ -67,30 +67,30 @@ def test_the_best_tree_is_the_fastest_measured_without_planning() -> None:
 
 def test_first_runs_have_their_own_ratio() -> None:
     one = replace(runs(8, chosen=1.0, spark_cbo=2.0), first_seconds={"chosen": 2.0, "spark-cbo": 10.0})
-    figures = compute_figures([one])
-    assert (figures["ratio_spark_cbo"], figures["first_ratio_spark_cbo"]) == (2.0, 5.0)
+    metrics = compute_metrics([one])
+    assert (metrics["ratio_spark_cbo"], metrics["first_ratio_spark_cbo"]) == (2.0, 5.0)
 
 
 def test_trees_agree_by_their_rows_and_not_only_by_their_number() -> None:
     one = replace(runs(8, chosen=1.0), checksums={"chosen": "a", "duckdb": "a"})
-    assert compute_figures([one])["results_agree"] is True
-    assert compute_figures([replace(one, checksums={"chosen": "a", "duckdb": "b"})])["results_agree"] is False
+    assert compute_metrics([one])["results_agree"] is True
+    assert compute_metrics([replace(one, checksums={"chosen": "a", "duckdb": "b"})])["results_agree"] is False
     short = ShortMemory(100, 90, 4, 5, 2.0, "greedy", checksum="b")
-    assert compute_figures([replace(one, short_memory=short)])["results_agree"] is False
+    assert compute_metrics([replace(one, short_memory=short)])["results_agree"] is False
     same = replace(one, short_memory=replace(short, checksum="a"))
-    assert compute_figures([same])["results_agree"] is True
+    assert compute_metrics([same])["results_agree"] is True
 
 
 def test_short_memory_is_within_or_not() -> None:
     short = ShortMemory(100, 90, 4, 5, 2.0, "greedy")
     one = replace(runs(32, chosen=1.0), short_memory=short)
-    figures = compute_figures([one, runs(32, chosen=1.0)])
-    assert (figures["short_memory_queries"], figures["short_memory_within_budget"]) == (1, True)
-    assert (figures["short_memory_used_max"], figures["results_agree"]) == (0.9, True)
+    metrics = compute_metrics([one, runs(32, chosen=1.0)])
+    assert (metrics["short_memory_queries"], metrics["short_memory_within_budget"]) == (1, True)
+    assert (metrics["short_memory_used_max"], metrics["results_agree"]) == (0.9, True)
     over = replace(one, short_memory=replace(short, table_bytes_peak=101, rows=4))
-    figures = compute_figures([over])
-    assert (figures["short_memory_within_budget"], figures["results_agree"]) == (False, False)
-    assert "short_memory_queries" not in compute_figures([runs(8, chosen=1.0)])
+    metrics = compute_metrics([over])
+    assert (metrics["short_memory_within_budget"], metrics["results_agree"]) == (False, False)
+    assert "short_memory_queries" not in compute_metrics([runs(8, chosen=1.0)])
 
 
 def test_the_claim_is_told_either_way() -> None:
