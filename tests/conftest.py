@@ -15,7 +15,7 @@ from pyarrow import parquet
 from kit.commands import Call, caller
 from kit.postgres import PostgresServers
 from kit.reaper import own_mark, watch
-from spillway.spark.sinks.sink import ResultFile, StagedEpoch
+from spillway.manager import ResultFile, StagedEpoch
 from spillway.state.memory.tier_directory import TMPFS
 
 if TYPE_CHECKING:

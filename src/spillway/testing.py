@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.manager import Spill, Swap, suspension
+from spillway.manager import Spill, StagedEpoch, Swap, suspension
 from spillway.model import group_set, union
 from spillway.policy.placement import (
     ForcedSpill,
@@ -32,7 +32,7 @@ from spillway.state.graph import (
     together,
 )
 from spillway.state.log import Manifest
-from spillway.state.orders import Files, Orders, Report
+from spillway.state.orders import Orders, Report
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, TaskAttempt
 from spillway.state.storage import Storage
 
@@ -125,11 +125,11 @@ class ListSink:
     def last_committed(self, query_id: str) -> int:  # noqa: ARG002 - one query
         return max(self.epochs, default=-1)
 
-    def commit_files(self, sequence: int, files: Files) -> None:
-        if sequence in self.epochs or self.staging is None:
+    def commit(self, epoch: StagedEpoch) -> None:
+        if epoch.sequence in self.epochs or self.staging is None:
             return
         storage = Storage(self.staging)
-        self.epochs[sequence] = [pq.read_table(storage.open_input(name)) for name, _, _ in files]
+        self.epochs[epoch.sequence] = [pq.read_table(storage.open_input(file.path)) for file in epoch.files]
 
     def rows(self) -> list[tuple[object, ...]]:
         tables = [table for epoch in self.epochs.values() for table in epoch]

@@ -23,11 +23,11 @@ from typing import Any
 
 from spillway import testing
 from spillway.manager.change import Change
+from spillway.manager.commit import Committer
 from spillway.manager.controller import Controller
 from spillway.manager.journal.file import Journal
 from spillway.manager.ordering import OrderMaker
 from spillway.model.groups import group_set, members, placed_on
-from spillway.spark.sinks.sink import SinkCommitter
 from spillway.spark.sources.log_store import SPARK_DIRECTORY
 from spillway.state.graph.graph import Graph
 from spillway.state.log.manifest import Manifest
@@ -129,7 +129,7 @@ def arm(place: str, epoch: str) -> None:
     """From now on this process is doomed."""
     doom = Doom(epoch)
     watch_orders(doom)
-    commit, commit_files, append = ManifestLog.commit, SinkCommitter.commit_files, Journal.append
+    commit, deliver, append = ManifestLog.commit, Committer.deliver, Journal.append
 
     def staged(self: Any, manifest: Any, record: Any) -> Any:
         if record.sequence == doom.sequence:
@@ -141,10 +141,10 @@ def arm(place: str, epoch: str) -> None:
             await_spark(self._storage.root, record.batch_id)
         return staged(self, manifest, record)
 
-    def committed(self: Any, sequence: int, files: Any) -> None:
-        if sequence == doom.sequence:
+    def committed(self: Any) -> None:
+        if self.undelivered and self.manifest.sequence == doom.sequence:
             die(doom.sequence)
-        commit_files(self, sequence, files)
+        deliver(self)
 
     def sunk(self: Any, entry: dict[str, Any]) -> None:
         if entry["sequence"] == doom.sequence:
@@ -158,7 +158,7 @@ def arm(place: str, epoch: str) -> None:
     elif place == "ahead":
         ManifestLog.commit = ahead  # type: ignore[method-assign]
     elif place == "committed":
-        SinkCommitter.commit_files = committed  # type: ignore[method-assign]
+        Committer.deliver = committed  # type: ignore[method-assign]
     elif place == "sunk":
         Journal.append = sunk  # type: ignore[method-assign]
     elif place != "nowhere":

@@ -35,7 +35,6 @@ from spillway.plan.operators.tree import Leaf, TreePlan
 from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
 from spillway.plan.rules.planner import plan_view
 from spillway.spark.sinks.factory import open_sink
-from spillway.spark.sinks.sink import SinkCommitter
 from spillway.spark.stream.query import Query
 from spillway.state.graph.binding import bind_tree
 from spillway.state.graph.graph import Graph
@@ -175,7 +174,7 @@ def live(life: dict[str, Any]) -> None:
     sink.prepare("q", schema)
     with Journal(root / "state" / FILE_NAME) as journal:
         storage = Storage(str(root / "state"))
-        engine = Engine(config, view.graph, "q", storage, SinkCommitter(sink, "q"), journal)
+        engine = Engine(config, view.graph, "q", storage, sink, journal)
         epoch: Any = LocalCluster(view.graph)  # has what the query needs of a Spark epoch, as `Files` has
         writer: Any = partial(Files, root / "streams", view.wire)
         query = Query("q", engine, writer, epoch, sink.close, budget_is_hard=True, clean_at_end=True)

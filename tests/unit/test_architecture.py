@@ -23,22 +23,6 @@ SPARK_PACKAGES = frozenset({"pyspark", "py4j"})
 # The public surface. A name is added here on purpose, together with its documentation.
 PUBLIC_NAMES = frozenset({"Job", "Query", "Session", "SourceSpec", "SpillwayError", "View", "read_job"})
 
-# Packages in which every variable is named after what it holds. Paths below `src/spillway`.
-NAMED_VARIABLES = (
-    "plan",
-    "lab",
-    "cli",
-    "job",
-    "workload",
-    "spark/jvm",
-    "spark/sources",
-    "spark/sinks",
-    "spark/session",
-)
-# Class names that still stand for two things. Empty when all of them are renamed.
-AMBIGUOUS_CLASSES = frozenset(
-    {"CostModel", "Decision", "Outlet", "Position", "Query", "Relation", "Sample", "Segment", "Step"}
-)
 OPERATOR_CLASS = re.compile(r"(Join|Tree|Aggregate|Frame|Graph|Keyed|Outer)\w*(Operator|Plan)")
 
 
@@ -86,21 +70,15 @@ def test_a_class_name_has_one_meaning() -> None:
     trees = (ast.parse(path.read_text()) for path in MODULES)
     names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     twice = {name for name, count in names.items() if count > 1 and not name.startswith("_")}
-    assert twice <= AMBIGUOUS_CLASSES
+    assert twice == set()
 
 
-@pytest.mark.parametrize("package", NAMED_VARIABLES)
-def test_variables_are_named_after_what_they_hold(package: str) -> None:
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_variables_are_named_after_what_they_hold(path: Path) -> None:
     """No variable or parameter is called `one`."""
-    found = [
-        f"{module_id(path)}:{node.lineno}"
-        for path in MODULES
-        if module_id(path).startswith(f"{package}/")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if (isinstance(node, ast.Name) and node.id == "one")
-        or (isinstance(node, ast.arg) and node.arg == "one")
-    ]
-    assert found == []
+    nodes = ast.walk(ast.parse(path.read_text()))
+    names = ((getattr(node, "id", getattr(node, "arg", None)), getattr(node, "lineno", 0)) for node in nodes)
+    assert [line for name, line in names if name == "one"] == []
 
 
 def package_of(module: str) -> str:

@@ -9,6 +9,7 @@ from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
 from spillway.manager.cleanup import Cleaning
 from spillway.manager.clock import Clock
+from spillway.manager.commit import ResultFile, StagedEpoch
 from spillway.manager.config import Emulation, EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.input_end import InputEnd
@@ -28,7 +29,9 @@ __all__ = [
     "EngineConfig",
     "Identity",
     "InputEnd",
+    "ResultFile",
     "Spill",
+    "StagedEpoch",
     "Swap",
     "suspension",
 ]

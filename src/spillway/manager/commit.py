@@ -1,4 +1,4 @@
-"""Makes a staged epoch permanent, and gives it to the sink.
+"""Makes an executed epoch permanent, and gives it to the sink.
 
 The manifest record is the commit. Before it, nothing that the tasks wrote counts; after it, the epoch is
 never computed again. The sink follows: it lacks the last epoch at most, because the next one does not start
@@ -15,9 +15,29 @@ from spillway.manager.expiration import unneeded_slices
 from spillway.model import GroupSet, group_set, members, union
 from spillway.state.graph import Graph
 from spillway.state.log import Counters, EpochRecord, Manifest, ManifestLog
-from spillway.state.orders import Files, Report, grown, lineage
+from spillway.state.orders import Report, grown, lineage
 from spillway.state.rows import Expiry, next_watermark, youngest
 from spillway.state.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile:
+    """One Parquet file of result rows, as the task that wrote it reports it."""
+
+    path: str
+    """Relative to the sink's staging directory."""
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedEpoch:
+    """The results of one epoch, written but not yet visible."""
+
+    sequence: int
+    query_id: str
+    files: tuple[ResultFile, ...]
+    rows: int
 
 
 class ResultSink(Protocol):
@@ -28,11 +48,11 @@ class ResultSink(Protocol):
 
     def last_committed(self, query_id: str) -> int: ...
 
-    def commit_files(self, sequence: int, files: Files) -> None: ...
+    def commit(self, epoch: StagedEpoch) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class StagedEpoch:
+class ExecutedEpoch:
     """An epoch that was executed: its files are written, and nothing refers to them yet."""
 
     change: Change
@@ -141,14 +161,14 @@ class Committer:
         self._check_sink(delivered, manifest.sequence)
         self._log.sweep(manifest)
         for record in self._log.records_after(delivered):
-            self._sink.commit_files(record.sequence, record.files)
+            self._sink.commit(self._staged(record))
         self.manifest = manifest
 
-    def commit(self, staged: StagedEpoch) -> EpochRecord:
+    def commit(self, executed: ExecutedEpoch) -> EpochRecord:
         """Make an epoch permanent; `deliver` gives it to the sink."""
-        before = staged.change.relocation.manifest
+        before = executed.change.relocation.manifest
         placement = None if before.placement == self._placement else before.placement
-        record = staged.record(self._graph, self._log.token, placement)
+        record = executed.record(self._graph, self._log.token, placement)
         self.manifest = self._log.commit(before, record)
         self._undelivered = record
         self._placement = self.manifest.placement
@@ -157,8 +177,12 @@ class Committer:
     def deliver(self) -> None:
         """Give the sink the epoch that it lacks, if any; the next one must not overtake it."""
         if self._undelivered is not None:
-            self._sink.commit_files(self._undelivered.sequence, self._undelivered.files)
+            self._sink.commit(self._staged(self._undelivered))
             self._undelivered = None
+
+    def _staged(self, record: EpochRecord) -> StagedEpoch:
+        files = tuple(ResultFile(name, rows, size) for name, rows, size in record.files)
+        return StagedEpoch(record.sequence, self._query_id, files, sum(file.rows for file in files))
 
     def _check_sink(self, delivered: int, committed: int) -> None:
         if delivered > committed:

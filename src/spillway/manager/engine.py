@@ -14,7 +14,7 @@ from spillway.manager.budget import Budgets
 from spillway.manager.change import Change
 from spillway.manager.cleanup import Cleaning, next_batches, returning_groups
 from spillway.manager.clock import Clock, SystemClock
-from spillway.manager.commit import Committer, ResultSink, StagedEpoch
+from spillway.manager.commit import Committer, ExecutedEpoch, ResultSink
 from spillway.manager.config import EngineConfig
 from spillway.manager.controller import Controller
 from spillway.manager.expiration import awaiting_groups, expiring_groups, next_expiry
@@ -194,7 +194,7 @@ class Engine:
         reports = _one_of_each(execute(orders), orders)
         executed = self._clock.seconds()
         record = self._committer.commit(
-            StagedEpoch(
+            ExecutedEpoch(
                 change,
                 expiry,
                 reports,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kit.examples import tries
 from kit.histories import Check, History, Player, drawn, pasted
 from kit.payload import KINDS, column, kind_type, value
+from spillway.manager import StagedEpoch
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
@@ -25,7 +26,6 @@ from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.reference import join
 from spillway.state.orders.orders import Limits
-from spillway.state.orders.report import Files
 from spillway.state.rows.compaction import CompactionLimits
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
@@ -239,11 +239,11 @@ class ForgetfulSink(ListSink):
 
     fails = False
 
-    def commit_files(self, sequence: int, files: Files) -> None:
+    def commit(self, epoch: StagedEpoch) -> None:
         if self.fails:
             self.fails = False
             raise OSError("out of reach")
-        super().commit_files(sequence, files)
+        super().commit(epoch)
 
 
 def test_an_epoch_does_not_overtake_one_that_the_sink_refused(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def bench_maintain(
                     chance=chance,
                 )
 
-        turns = Turns(strategies)
+        turns = StrategyTurns(strategies)
         with open_maintenance(job, chooser=turns) as maintenance:
             note("loading the view")
             began = time.monotonic()
@@ -130,7 +130,7 @@ def bench_maintain(
         return metrics
 
 
-class Turns:
+class StrategyTurns:
     """Strategies that take turns at the rounds of one view; each learns from the rounds of all."""
 
     def __init__(self, strategies: Sequence[str]) -> None:
@@ -154,7 +154,7 @@ class Turns:
 
 
 def round_of(
-    maintenance: Maintenance, turns: Turns, strategy: str, write: Callable[[int], None], count: int
+    maintenance: Maintenance, turns: StrategyTurns, strategy: str, write: Callable[[int], None], count: int
 ) -> RoundReport:
     """One round by a strategy, after `count` updates."""
     turns.strategy = strategy
@@ -192,7 +192,7 @@ def ratios_of(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[st
 
 def _refresh(
     maintenance: Maintenance,
-    turns: Turns,
+    turns: StrategyTurns,
     tables: Sequence[str],
     dsn_of: Mapping[str, str],
     write: Callable[[int], None],

@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from spillway.lab.bench.maintain import Turns, ratios_of, round_of, summary_of
+from spillway.lab.bench.maintain import StrategyTurns, ratios_of, round_of, summary_of
 from spillway.lab.bench.maintain_data import NOWHERE, PRIMES, chain_view, joining_rows
 from spillway.maintain import (
     AUTO,
@@ -66,7 +66,7 @@ def bench_tables(
                 ids = rows + chance.integers(0, 10**9, share)
                 write_deltalake(lake / table, _rows(ids, numbers, joining, ratio, seed), mode="append")
 
-        turns = Turns(strategies)
+        turns = StrategyTurns(strategies)
         backend = Backend(lambda spec: SparkServer(spark, spec.place))
         with open_maintenance(job, backend, chooser=turns) as maintenance:
             note("loading the view")

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from spillway.manager.relocation import Decision, MoveInProgress, Refusal
-from spillway.manager.relocation.decision import Step
+from spillway.manager.relocation import Decision, MoveInProgress, MovesStep, Refusal
 from spillway.model import members
 from spillway.policy.placement import ForcedSpill, Move
 
 
-def relocation_entry(decision: Decision, step: Step) -> dict[str, Any]:
+def relocation_entry(decision: Decision, step: MovesStep) -> dict[str, Any]:
     return {
         "begun": [_moving_entry(moving) for moving in decision.begun],
         "forced_spills": [_spill_entry(spill) for spill in decision.spills],

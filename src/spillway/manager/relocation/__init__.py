@@ -5,7 +5,7 @@ Contract: a relocation is suggested, then refused or begun, loaded, and complete
 Start with `protocol`; `safety` has the reasons of refusals; the policies are in `policy.placement`.
 """
 
-from spillway.manager.relocation.decision import Decision, Refusal, Relocation
+from spillway.manager.relocation.decision import Decision, MovesStep, Refusal, Relocation
 from spillway.manager.relocation.moves import MoveInProgress
 from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
 from spillway.manager.relocation.statistics import PlacementStatistics, Sampling
@@ -13,6 +13,7 @@ from spillway.manager.relocation.statistics import PlacementStatistics, Sampling
 __all__ = [
     "Decision",
     "MoveInProgress",
+    "MovesStep",
     "PlacementStatistics",
     "Refusal",
     "Relocation",

@@ -50,7 +50,7 @@ class Abandoned:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MovesStep:
     """How each move in progress continues in the next epoch."""
 
     loads: tuple[Load, ...] = ()
@@ -66,7 +66,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relocation(Step):
+class Relocation(MovesStep):
     """A step with all that follows from it for the next epoch."""
 
     manifest: Manifest

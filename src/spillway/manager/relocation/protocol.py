@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from spillway.manager.relocation.decision import Abandoned, Decision, Refusal, Relocation, Step
+from spillway.manager.relocation.decision import Abandoned, Decision, MovesStep, Refusal, Relocation
 from spillway.manager.relocation.moves import (
     Load,
     MoveInProgress,
@@ -146,7 +146,7 @@ class RelocationManager:
         self.collection_seconds = next_collection(self.collection_seconds, None, shortest)
         return replace(decision, round_over=True)
 
-    def plan(self, snapshot: PlacementSnapshot, pinned: GroupSet = 0) -> Step:
+    def plan(self, snapshot: PlacementSnapshot, pinned: GroupSet = 0) -> MovesStep:
         """How the moves go on; `pinned` are groups inside a row or in clean-up. Changes nothing yet."""
         completed, abandoned, loading = [], [], []
         promised: dict[int, int] = {}  # to each receiver, by older moves
@@ -167,9 +167,9 @@ class RelocationManager:
                 abandoned.append(Abandoned(moving.number, receiver, stay, reason))
                 if moving.groups & ~stay:
                     completed.append(moving.without(stay))
-        return Step(next_loads(loading, self.limits.load_bytes), tuple(completed), tuple(abandoned))
+        return MovesStep(next_loads(loading, self.limits.load_bytes), tuple(completed), tuple(abandoned))
 
-    def observe(self, step: Step, now_seconds: float) -> None:
+    def observe(self, step: MovesStep, now_seconds: float) -> None:
         """Take in that the epoch with this step is committed."""
         self._requested = Decision()
         numbers = step.ended

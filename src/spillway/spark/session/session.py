@@ -39,7 +39,7 @@ from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
 from spillway.spark.compute import plan_computation
 from spillway.spark.jvm import adopt_session, build_session, count_executors, stop_session
-from spillway.spark.sinks import Sink, SinkCommitter, open_sink, parquet_schema
+from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sources import (
     BatchFiles,
     SourceCheck,
@@ -246,7 +246,7 @@ class Session:
                 graph,
                 opened.checkpoint.query_id,
                 opened.checkpoint.storage,
-                SinkCommitter(sink, opened.checkpoint.query_id),
+                sink,
                 opened.journal,
             )
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts

@@ -5,6 +5,6 @@ Start with `sink`; to add one: a file, and its line in `factory`.
 
 from spillway.spark.sinks.factory import open_sink
 from spillway.spark.sinks.schema import parquet_schema
-from spillway.spark.sinks.sink import Sink, SinkCommitter
+from spillway.spark.sinks.sink import Sink
 
-__all__ = ["Sink", "SinkCommitter", "open_sink", "parquet_schema"]
+__all__ = ["Sink", "open_sink", "parquet_schema"]

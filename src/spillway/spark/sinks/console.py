@@ -11,10 +11,10 @@ from typing import TextIO
 import pyarrow as pa
 from pyarrow import parquet
 
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.epoch_log import EpochLog
 from spillway.spark.sinks.parquet import check_directory
 from spillway.spark.sinks.schema import parquet_schema
-from spillway.spark.sinks.sink import StagedEpoch
 from spillway.spark.sinks.staging import Staging
 from spillway.state.storage import Storage
 

@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 import pyarrow as pa
 
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.epoch_log import EpochLog
 from spillway.spark.sinks.parquet import check_directory
-from spillway.spark.sinks.sink import StagedEpoch
 from spillway.state.storage import Storage
 
 

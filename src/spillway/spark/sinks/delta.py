@@ -24,9 +24,9 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, Transaction
 
 from spillway.errors import SinkError
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.parquet import check_directory
 from spillway.spark.sinks.schema import check_delta_names, parquet_schema
-from spillway.spark.sinks.sink import StagedEpoch
 from spillway.spark.sinks.staging import PRIVATE_DIRECTORY, Staging
 from spillway.state.storage import Storage
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from spillway.errors import SinkError
-from spillway.spark.sinks.sink import StagedEpoch
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.staging import PRIVATE_DIRECTORY
 from spillway.state.storage import Storage, require_one_winner
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spillway.errors import SinkError, SpillwayError
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.epoch_log import EpochLog
 from spillway.spark.sinks.frame_reader import FrameReader
 from spillway.spark.sinks.parquet import check_directory
 from spillway.spark.sinks.schema import parquet_schema
-from spillway.spark.sinks.sink import StagedEpoch
 from spillway.spark.sinks.staging import Staging
 from spillway.state.storage import Storage
 

@@ -8,10 +8,10 @@ from collections.abc import Collection
 
 import pyarrow as pa
 
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.frame_reader import FrameReader
 from spillway.spark.sinks.parquet import ParquetSink
 from spillway.spark.sinks.schema import parquet_schema
-from spillway.spark.sinks.sink import StagedEpoch
 
 
 class MemorySink:

@@ -11,9 +11,9 @@ from collections.abc import Collection
 import pyarrow as pa
 
 from spillway.errors import CheckpointError, SinkError
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.epoch_log import EpochLog
 from spillway.spark.sinks.schema import parquet_schema
-from spillway.spark.sinks.sink import StagedEpoch
 from spillway.spark.sinks.staging import PRIVATE_DIRECTORY, Staging
 from spillway.state.storage import Storage
 

@@ -4,38 +4,14 @@ Tasks write result files as Parquet below `staging` under attempt-specific names
 the attempts that count; `commit` makes them visible. Invariant: committing the same sequence again, after a
 crash at any point of an earlier try, leaves the sink as one commit would. Sequences are committed in
 increasing order.
-
-`SinkCommitter` connects a sink to the engine: the engine knows file names and numbers, the sink takes staged
-epochs.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from spillway.state.orders import Files
-
-
-@dataclass(frozen=True, slots=True)
-class ResultFile:
-    """One Parquet file of result rows, as the task that wrote it reports it."""
-
-    path: str
-    """Relative to the sink's staging directory."""
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class StagedEpoch:
-    """The results of one epoch, written but not yet visible."""
-
-    sequence: int
-    query_id: str
-    files: tuple[ResultFile, ...]
-    rows: int
+from spillway.manager import StagedEpoch
 
 
 class Sink(Protocol):
@@ -62,20 +38,3 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Release resources; committed results stay."""
-
-
-@dataclass(frozen=True, slots=True)
-class SinkCommitter:
-    sink: Sink
-    query_id: str
-
-    @property
-    def staging(self) -> str | None:
-        return self.sink.staging
-
-    def last_committed(self, query_id: str) -> int:
-        return self.sink.last_committed(query_id)
-
-    def commit_files(self, sequence: int, files: Files) -> None:
-        staged = tuple(ResultFile(name, rows, size) for name, rows, size in files)
-        self.sink.commit(StagedEpoch(sequence, self.query_id, staged, sum(file.rows for file in staged)))

@@ -9,7 +9,7 @@ finds each file at exactly one of the two names, and a staged file that no manif
 from collections.abc import Collection
 
 from spillway.errors import SinkError
-from spillway.spark.sinks.sink import ResultFile, StagedEpoch
+from spillway.manager import ResultFile, StagedEpoch
 from spillway.state.storage import Storage
 
 PRIVATE_DIRECTORY = "_spillway"

@@ -21,7 +21,7 @@ DIRECTORY = "exchange"
 
 
 @dataclass(frozen=True, slots=True)
-class Outlet:
+class ExchangeOutlet:
     """Where the results of a join go: to its parent's groups, which are placed on processors."""
 
     storage: Storage
@@ -70,7 +70,7 @@ def read_exchange(storage: Storage, names: Iterable[str]) -> Iterator[pa.RecordB
 class ExchangeWriter:
     """Takes the results of a join, as a `ResultWriter` does, and makes them input of its parent."""
 
-    def __init__(self, operator: Operator, outlet: Outlet, stem: str) -> None:
+    def __init__(self, operator: Operator, outlet: ExchangeOutlet, stem: str) -> None:
         assert operator.edge is not None
         self._operator = operator
         self._edge = operator.edge

@@ -12,7 +12,7 @@ from spillway.state.orders import Orders, Report
 from spillway.state.step import Operator, Outlet, TaskAttempt
 
 
-class Step(Protocol):
+class OperatorStep(Protocol):
     """One operator's part of one epoch on one processor."""
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
@@ -22,12 +22,12 @@ class Step(Protocol):
         """A clean-up epoch, which has none."""
 
 
-StepMaker = Callable[[Orders, Any, TaskAttempt, Outlet | None], Step]
+StepMaker = Callable[[Orders, Any, TaskAttempt, Outlet | None], OperatorStep]
 
 _STEPS: Mapping[str, StepMaker] = MappingProxyType(
     {JoinOperator.kind: JoinStep, FrameOperator.kind: FrameStep}
 )
 
 
-def step_of(orders: Orders, operator: Operator, attempt: TaskAttempt, outlet: Outlet | None) -> Step:
+def step_of(orders: Orders, operator: Operator, attempt: TaskAttempt, outlet: Outlet | None) -> OperatorStep:
     return _STEPS[operator.kind](orders, operator, attempt, outlet)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from spillway.model import members
 from spillway.state.graph.arrival import Arrival
-from spillway.state.graph.exchange import Outlet, read_exchange
+from spillway.state.graph.exchange import ExchangeOutlet, read_exchange
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.kinds import step_of
 from spillway.state.graph.level_message import LevelMessage
@@ -103,13 +103,13 @@ class TreeStep:
             for target in range(self.processors)
         }
 
-    def _outlet(self, join: int, storage: Storage) -> Outlet | None:
+    def _outlet(self, join: int, storage: Storage) -> ExchangeOutlet | None:
         edge = self.tree.operators[join].edge
         if edge is None:
             return None
         first = edge.operator * self.tree.operator_groups
         placement = self.placement[first : first + self.tree.operator_groups]
-        return Outlet(storage, self.tree.operators[edge.operator], placement)
+        return ExchangeOutlet(storage, self.tree.operators[edge.operator], placement)
 
     def _free(self) -> None:
         """Give back what leaves memory in all joins, before the first of them takes more."""
@@ -128,7 +128,7 @@ def run_step(
     operator: Operator,
     attempt: TaskAttempt,
     batches: Iterable[pa.RecordBatch],
-    outlet: Outlet | None = None,
+    outlet: ExchangeOutlet | None = None,
 ) -> Report:
     """One operator's part, measured; with an outlet its results are input of another operator."""
     started = time.perf_counter()

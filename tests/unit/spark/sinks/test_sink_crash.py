@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import dataset
 
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.delta import DeltaSink
 from spillway.spark.sinks.parquet import ParquetSink
-from spillway.spark.sinks.sink import Sink, StagedEpoch
+from spillway.spark.sinks.sink import Sink
 from spillway.state.storage.storage import Storage
 
 FORMATS = ("delta", "parquet")

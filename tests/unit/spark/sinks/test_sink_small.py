@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from spillway.errors import SinkError
+from spillway.manager import StagedEpoch
 from spillway.spark.sinks.console import ConsoleSink
 from spillway.spark.sinks.count import CountSink
 from spillway.spark.sinks.factory import FORMATS, open_sink
 from spillway.spark.sinks.function import FunctionSink
-from spillway.spark.sinks.sink import StagedEpoch
 from spillway.state.storage.storage import Storage
 
 

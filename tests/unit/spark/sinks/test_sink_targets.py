@@ -12,8 +12,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spillway.errors import SinkError
+from spillway.manager import ResultFile, StagedEpoch
 from spillway.spark.sinks.factory import open_sink
-from spillway.spark.sinks.sink import ResultFile, Sink, StagedEpoch
+from spillway.spark.sinks.sink import Sink
 
 
 @pytest.fixture(params=["delta", "parquet"])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from spillway.manager import StagedEpoch
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
@@ -19,7 +20,6 @@ from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
-from spillway.state.orders.report import Files
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
@@ -44,7 +44,7 @@ PLAN = JoinOperator(
 class ForgetfulSink(ListSink):
     """Keeps nothing: results must not count as memory of the engine."""
 
-    def commit_files(self, sequence: int, files: Files) -> None:
+    def commit(self, epoch: StagedEpoch) -> None:
         pass
 
 
