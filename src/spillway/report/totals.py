@@ -25,7 +25,7 @@ class Totals:
     late_rows: int
     expired_rows: int
     budget_bytes: int | None
-    """Of the first processor, in the last epoch that has one."""
+    """Of the first processor, in the last epoch."""
     resident_bytes_peak: tuple[int, ...]
     lineage_one_in: int = 1
     lineage_error: float = 0.0
