@@ -45,9 +45,9 @@ class LocalCluster:
     batch: pa.RecordBatch | None = None
     """The input of the epoch, in wire format."""
     batch_rows: int | None = None
-    """Cut the input into batches of so many rows, as Spark does; None: one batch."""
+    """Cut the input into batches of this many rows, as Spark does; None: one batch."""
     lost_steps: int = 0
-    """So many steps of an attempt that is lost with its workers, before the one that counts."""
+    """Steps of an attempt that is lost with its workers, before the attempt that counts."""
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         if not self.graph.is_one:

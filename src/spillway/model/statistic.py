@@ -8,7 +8,7 @@ Function = Literal["count", "sum", "avg", "min", "max", "stddev"]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """From so many rows, or so many microseconds, before a row up to the row itself.
+    """From a number of rows, or of microseconds, before a row up to the row itself.
 
     A frame of time has all rows of the row's own event time in it, also those that come after it in order.
     """

@@ -135,7 +135,7 @@ class Anchors:
             self._prepared = build_anchor(self._spark, processors, self._executors)
 
     def of(self, processors: int) -> Anchor | None:
-        """The anchor for so many processors; another number has another one, built when it is needed."""
+        """The anchor for this many processors; each number has its own, built when it is needed."""
         if self._executors < 2:
             return None
         if self._anchor is None or len(self._anchor.labels) != processors:

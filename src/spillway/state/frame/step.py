@@ -1,7 +1,7 @@
 """One processor's part of one epoch of a grouped windowed aggregate: final rows with their statistics.
 
-A row is final when its event time is below the watermark: no row can come any more that is in its frame or
-before it in order. Rows that are not final wait as pending. All final rows of a group are taken together, and
+A row is final when its event time is below the watermark: no row can come that is in its frame or before it
+in order. Rows that are not final wait as pending. All final rows of a group are taken together, and
 whatever comes later for the group is younger, so a key's rows are processed in their order.
 State has the rows whose results are out and that frames of later rows may reach.
 """

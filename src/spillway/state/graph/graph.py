@@ -1,4 +1,4 @@
-"""Operators that feed each other, as one: groups and inputs of all of them numbered through.
+"""Operators that feed each other, as one: groups and inputs are numbered consecutively across operators.
 
 Operator j of a graph with G groups each has the groups j*G to (j+1)*G - 1, and its inputs follow those of the
 operators before it. The manager knows only these numbers: it places, moves, spills and cleans up groups of

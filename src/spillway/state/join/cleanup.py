@@ -35,7 +35,7 @@ BASE, DELTA, BOTH = "base", "delta", "both"
 
 
 MERGED_ROUNDS = 1.8
-"""Rows of up to so many times the bytes of a round are merged; a round is a sixth of working memory."""
+"""Rows of up to this many times the bytes of a round are merged; a round is a sixth of working memory."""
 Generations = list[list[list[SortedRows]]]
 """Per input and generation, its rows."""
 

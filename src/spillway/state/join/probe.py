@@ -39,7 +39,7 @@ class Gathering:
     """Per input and segment, the size of a row; empty where bytes do not matter."""
 
     def has_room(self, input_: int, counts: Int64Array) -> bool:
-        """Whether so many rows per segment and needle may be copied."""
+        """Whether this many rows per segment and needle may be copied."""
         rows = counts.sum(axis=1)
         if rows.sum() > self.rows:
             return False
@@ -142,7 +142,7 @@ class Combinations:
         return _value_bytes([self.driver.columns], column) if matched is None else matched.value_bytes(column)
 
     def position(self, results: int) -> tuple[int, int]:
-        """Where the block stands after so many results: driving rows done, and results of the next one."""
+        """Where the block stands after this many results: driving rows done, and results of the next one."""
         if results >= self.total:
             return self.driver.rows, 0
         index = int(np.searchsorted(self.ends, results, side="right"))

@@ -9,7 +9,7 @@ it has, and a note beside it, written before anything is freed, which of them it
 half-loaded tier can never change an answer.
 
 To give memory back is work of the operating system, page by page. It goes on beside the caller, who may read
-other groups meanwhile; nothing is stored before it is through, so the images never take more than they did.
+other groups meanwhile; nothing is stored before it has ended, so the images never take more than they did.
 """
 
 import os

@@ -107,7 +107,7 @@ class Orders:
     suspended_pending: tuple[Pending, ...] = ()
     """What is parked for them already."""
     ending: bool = False
-    """Whether the input has ended, so that no row waits for the watermark any more."""
+    """Whether the input has ended, so that rows no longer wait for the watermark."""
     incoming: tuple[Run, ...] = ()
     """Runs to have in memory at the end, `live` reduced to groups that are about to move here."""
     row_seconds: float = 0.0
@@ -117,4 +117,4 @@ class Orders:
     shared_tier: bool = False
     """Whether other joins have their memory tiers beside this one."""
     advances: bool = True
-    """Whether some input is taken in even if there is no room, so that not all waits for ever."""
+    """Whether some input is taken in even if there is no room; otherwise all of it might wait forever."""

@@ -1,4 +1,4 @@
-"""Expiry: rows of a windowed input that can meet no row any more leave state.
+"""Expiry: rows of a windowed input that no later row can meet leave state.
 
 No row older than the watermark is taken in. So a row that is older than the watermark by more than its range
 is too old for every result to come. Dropping it changes no answer, except in a group that is split into
@@ -101,7 +101,7 @@ def next_watermark(
 
 
 def expired_slices(runs: Sequence[Run], expiry: Expiry, whole: GroupSet) -> tuple[tuple[str, GroupSet], ...]:
-    """Slices on disk that nothing needs any more: all their rows are too old, and their group is whole."""
+    """Slices on disk that nothing needs: all their rows are too old, and their group is whole."""
     return tuple(
         (run.name, run.spilled & whole) for run in runs if run.spilled & whole and _is_past(run, expiry)
     )

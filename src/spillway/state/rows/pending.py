@@ -69,7 +69,7 @@ class Pending:
         return dict(zip(members(self.groups), self.counts, strict=True))
 
     def after(self, rows: int, probed: Mapping[int, int]) -> "Pending":
-        """What is left when `rows` more rows of the file were looked at, and so many of each group probed."""
+        """What is left when `rows` more rows of the file were read, and `probed` of each group probed."""
         left = {group: count - probed.get(group, 0) for group, count in self.group_rows.items()}
         some = {group: count for group, count in left.items() if count}
         counts = tuple(some.values())

@@ -1,4 +1,4 @@
-"""Counts through which groups of the joins below rows came: all rows, or one in so many.
+"""Counts the groups upstream that rows came through: of all rows, or of a sample of one in N.
 
 A sample costs less where results are many, and is as good as it is large: of a count n made of one row in k
 the standard error is sqrt((k - 1) / n) of it.

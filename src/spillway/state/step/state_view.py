@@ -43,7 +43,7 @@ class StateView:
         self._unwritten: list[list[SortedRows]] = [[] for _ in operator.inputs]
         """Those of the last segments that are not durable yet."""
         self.replaced: list[tuple[str, GroupSet]] = []
-        """Slices of runs that are not needed any longer: they expired, or another run stands for them."""
+        """Slices of runs that expired, or for which another run stands now."""
         self.loaded_bytes = 0
 
     def free(self) -> None:
@@ -117,7 +117,7 @@ class StateView:
         return segments
 
     def _expire(self, loaded: Loaded) -> None:
-        """Give up the runs that are too old as a whole."""
+        """Drop the runs all of whose rows are too old."""
         for run in self._orders.runs:
             if run.name in self._orders.expired:
                 for segment in loaded[run.name]:
