@@ -31,7 +31,6 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup          ## stock prices, volumes and reviews, joined live
 	$(BIN)/spillway demo
 
-# Long files come first, so that both processes end at the same time.
 test: setup          ## the whole suite
 	$(PYTEST) $(TEST_ARGS)
 

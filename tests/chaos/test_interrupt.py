@@ -19,9 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spillway.spark.jvm.defaults import default_settings
+from spillway.spark.jvm.master import parse_master
+
 pytestmark = pytest.mark.timeout(600)
 
 FILES, ROWS, WIDTH_BYTES = 3, 6_000, 1_400
+OPTIONS = "spark.driver.extraJavaOptions"
+# These runs are short, too: see `JobDirectory.write`.
+SPARK = f"""[spark]
+"{OPTIONS}" = "{default_settings(parse_master("local"), {})[OPTIONS]} -XX:TieredStopAtLevel=1"
+"spark.sql.codegen.wholeStage" = "false"
+"spark.sql.codegen.factoryMode" = "NO_CODEGEN"
+"""
 
 
 @pytest.fixture
@@ -78,6 +88,7 @@ def compute_job(directory: Path) -> Path:
         '[view]\nsql = "SELECT a.id AS p, b.id AS q FROM a JOIN b ON a.k = b.k"\n'
         + "".join(f'[sources.{name}]\nformat = "parquet"\npath = "{name}"\n' for name in "ab")
         + '[compute]\n[sink]\nformat = "parquet"\npath = "out"\n'
+        + SPARK
     )
     return file
 
@@ -129,6 +140,7 @@ def run_job(directory: Path) -> Path:
             for name in "ab"
         )
         + '[run]\ncheckpoint = "state"\nuntil = "forever"\n[sink]\nformat = "parquet"\npath = "out"\n'
+        + SPARK
     )
     return file
 

