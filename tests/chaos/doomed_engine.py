@@ -36,7 +36,7 @@ from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbol
 from spillway.plan.rules.planner import plan_view
 from spillway.spark.sinks.factory import open_sink
 from spillway.spark.stream.query import Query
-from spillway.state.graph.binding import bind_tree
+from spillway.state.binding.tree import bind_tree
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import Limits

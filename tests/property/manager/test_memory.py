@@ -28,7 +28,7 @@ from spillway.plan.operators.tree import Leaf, TreePlan
 from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
 from spillway.plan.rules.planner import plan_view
 from spillway.plan.rules.window_rule import within_windows
-from spillway.state.graph.binding import bind_tree
+from spillway.state.binding.tree import bind_tree
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group

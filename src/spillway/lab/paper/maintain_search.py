@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from statistics import fmean
 
-from spillway.maintain import CostFunction, JoinEdge, QueryCost, ViewGraph
+from spillway.maintain import CostFunction, Edge, QueryCost, ViewGraph
 from spillway.maintain.search import PartialStep, best_instance, controlled_instance
 
 _EDGES = (
@@ -41,7 +41,7 @@ def _controlled(graph: ViewGraph, kept: int, model: QueryCost, delta: int) -> Pa
 def search_table(*, quick: bool) -> dict[str, dict[str, float]]:
     """Milliseconds and plan cost, and both relative to enumeration; averages over random costs."""
     graph = ViewGraph(
-        tuple(f"r{node}" for node in range(9)), tuple(JoinEdge(a, b, (("k", "k"),)) for a, b in _EDGES)
+        tuple(f"r{node}" for node in range(9)), tuple(Edge(a, b, (("k", "k"),)) for a, b in _EDGES)
     )
     searches: dict[str, Callable[[QueryCost, int], PartialStep]] = {
         str(kept): partial(_controlled, graph, kept) for kept in (1, 5, 20)

@@ -6,11 +6,12 @@ Start with `nodes`; `evaluation` is a match over them. A new function is one ent
 
 from spillway.plan.expression.evaluation import Columns, evaluate, result_type
 from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal, describe, references
-from spillway.plan.expression.statistic_types import check_order, statistic_type
+from spillway.plan.expression.statistic_types import STATISTICS, check_order, statistic_type
 from spillway.plan.expression.strings import like_regex
 from spillway.plan.expression.types import arrow_type, promote, spark_type
 
 __all__ = [
+    "STATISTICS",
     "Call",
     "Cast",
     "ColumnRef",

@@ -8,6 +8,8 @@ from spillway.errors import ViewError
 from spillway.model import Function
 from spillway.plan.expression.types import is_number, spark_type
 
+STATISTICS = 1
+"""The input number under which outputs refer to statistics; their columns are numbered as in the plan."""
 _WIDEST = 38
 _SUM_DIGITS = 10
 """How many digits Spark adds to a decimal for its sum."""

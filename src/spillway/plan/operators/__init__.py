@@ -4,7 +4,7 @@ Contract: frozen; a fingerprint identifies a plan in checkpoints, so class names
 Start with `join`; `tree_layout` says which columns flow between the joins of a tree.
 """
 
-from spillway.plan.operators.frame import STATISTICS, AggregatePlan, aggregate_fingerprint
+from spillway.plan.operators.frame import AggregatePlan, aggregate_fingerprint
 from spillway.plan.operators.join import InputPlan, JoinPlan, OutputColumn, StateColumn, fingerprint
 from spillway.plan.operators.keys import common_key_type, hash_is_exact
 from spillway.plan.operators.partitioning import JOIN_KINDS, Grid, check_join_kind, partition_classes
@@ -32,7 +32,6 @@ from spillway.plan.operators.tree_layout import (
 
 __all__ = [
     "JOIN_KINDS",
-    "STATISTICS",
     "AggregatePlan",
     "Below",
     "Child",

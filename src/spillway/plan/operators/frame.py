@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from spillway.model import Statistic
-from spillway.plan.expression import ColumnRef
+from spillway.plan.expression import STATISTICS, ColumnRef
 from spillway.plan.operators.join import (
     FORMAT,
     InputPlan,
@@ -19,9 +19,6 @@ from spillway.plan.operators.join import (
     canonical_outputs,
     digest,
 )
-
-STATISTICS = 1
-"""The input number under which outputs refer to statistics; their columns are numbered as in the plan."""
 
 
 @dataclass(frozen=True, slots=True)

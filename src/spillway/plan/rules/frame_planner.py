@@ -10,9 +10,8 @@ from sqlglot import exp
 
 from spillway.errors import ViewError
 from spillway.model import Catalog, Statistic, View
-from spillway.plan.expression import ColumnRef, arrow_type, check_order, statistic_type
+from spillway.plan.expression import STATISTICS, ColumnRef, arrow_type, check_order, statistic_type
 from spillway.plan.operators import (
-    STATISTICS,
     AggregatePlan,
     InputPlan,
     OutputColumn,

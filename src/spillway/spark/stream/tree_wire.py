@@ -22,7 +22,8 @@ from spillway.plan.operators import (
 )
 from spillway.spark.stream.slots import assigned_slots, shared_slots, wired
 from spillway.spark.stream.typed_input import TypedInput, normal_key, typed_input
-from spillway.state.graph import Graph, bind_tree, symbol_name
+from spillway.state.binding import bind_tree, symbol_name
+from spillway.state.graph import Graph
 from spillway.state.rows import GROUP_SQL, folded_sql, hash_in_group_sql
 from spillway.state.step import HASH_WIRE_COLUMN
 

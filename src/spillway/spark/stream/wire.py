@@ -15,9 +15,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from spillway.errors import ViewError
-from spillway.plan.expression import ColumnRef, Expression, check_order, result_type, statistic_type
-from spillway.plan.operators import (
+from spillway.plan.expression import (
     STATISTICS,
+    ColumnRef,
+    Expression,
+    check_order,
+    result_type,
+    statistic_type,
+)
+from spillway.plan.operators import (
     AggregatePlan,
     JoinPlan,
     TreePlan,

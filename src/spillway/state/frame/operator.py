@@ -15,7 +15,7 @@ from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.frame.retention import FrameRetention
 from spillway.state.orders import Orders
 from spillway.state.rows import NEVER, CompactionLimits, Expiry, Run, superseded
-from spillway.state.step import Edge, Merges, Retention, WireInput
+from spillway.state.step import Merges, OperatorEdge, Retention, WireInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FrameOperator:
         return NEVER if earliest is None else earliest - range_us
 
     @property
-    def edge(self) -> Edge | None:
+    def edge(self) -> OperatorEdge | None:
         return None
 
     def with_result_schema(self, schema: pa.Schema) -> "FrameOperator":

@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from spillway.plan.expression import ColumnRef
-from spillway.plan.operators import STATISTICS
+from spillway.plan.expression import STATISTICS, ColumnRef
 from spillway.state.frame.final_rows import FinalRows
 from spillway.state.frame.frames import ordered_rows
 from spillway.state.frame.operator import FrameOperator

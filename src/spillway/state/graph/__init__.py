@@ -4,7 +4,6 @@ Contract: a level's reports are consistent with each other, or the epoch is run 
 then `step`; `kinds` is where operators are looked up by kind.
 """
 
-from spillway.state.graph.binding import bind_tree, symbol_name
 from spillway.state.graph.file_barrier import FileBarrier
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.level_message import (
@@ -22,12 +21,10 @@ __all__ = [
     "LevelMessage",
     "TornEpochError",
     "TreeStep",
-    "bind_tree",
     "consistent_reports",
     "fused_levels",
     "placement_of",
     "remove_exchange",
     "run_step",
-    "symbol_name",
     "together",
 ]

@@ -14,7 +14,7 @@ from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
 from spillway.state.orders import Orders
 from spillway.state.rows import CompactionLimits, Expiry, Run
-from spillway.state.step import Edge, Merges, Retention, WindowRetention, WireInput
+from spillway.state.step import Merges, OperatorEdge, Retention, WindowRetention, WireInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class JoinOperator:
     """One per input, or none at all."""
     lineage: tuple[tuple[int, ColumnRef], ...] = ()
     """Joins below in the tree, and the column with the group that a row came through."""
-    edge: Edge | None = None
+    edge: OperatorEdge | None = None
     """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> "JoinOperator":

@@ -7,7 +7,14 @@ parts; `join/step` shows how. Start with `task`, then `state_view` and `intake`.
 from spillway.state.step.intake import Deltas, Intake
 from spillway.state.step.lineage import typical_error
 from spillway.state.step.meter import Allocated
-from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, Edge, Merges, Operator, WireInput
+from spillway.state.step.operator import (
+    HASH_WIRE_COLUMN,
+    TAG_COLUMN,
+    Merges,
+    Operator,
+    OperatorEdge,
+    WireInput,
+)
 from spillway.state.step.parked_input import ParkedInput
 from spillway.state.step.phases import Phases
 from spillway.state.step.reporting import step_report
@@ -22,10 +29,10 @@ __all__ = [
     "TAG_COLUMN",
     "Allocated",
     "Deltas",
-    "Edge",
     "Intake",
     "Merges",
     "Operator",
+    "OperatorEdge",
     "Outlet",
     "ParkedInput",
     "Phases",

@@ -61,7 +61,7 @@ class Operator(Protocol):
         """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
 
     @property
-    def edge(self) -> "Edge | None":
+    def edge(self) -> "OperatorEdge | None":
         """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> Self: ...
@@ -74,7 +74,7 @@ class Operator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class OperatorEdge:
     """Where the results of a join go that is not the root of its tree."""
 
     operator: int

@@ -33,7 +33,7 @@ from spillway.plan.operators.tree_layout import (
     leaf_symbols,
 )
 from spillway.plan.rules.planner import plan_view
-from spillway.state.graph.binding import bind_tree, symbol_name
+from spillway.state.binding.tree import bind_tree, symbol_name
 from spillway.state.graph.graph import Graph
 from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group
 from spillway.state.rows.run import read_run

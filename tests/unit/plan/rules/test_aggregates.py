@@ -6,8 +6,9 @@ from spillway.errors import ViewError
 from spillway.model.schema import Column
 from spillway.model.statistic import Frame, Statistic
 from spillway.model.view import View
+from spillway.plan.expression import STATISTICS
 from spillway.plan.expression.nodes import ColumnRef
-from spillway.plan.operators.frame import STATISTICS, AggregatePlan
+from spillway.plan.operators.frame import AggregatePlan
 from spillway.plan.rules.planner import plan_view
 
 CATALOG = {

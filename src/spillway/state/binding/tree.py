@@ -20,9 +20,9 @@ from spillway.plan.operators import (
     TreePlan,
     layout,
 )
-from spillway.state.graph.graph import Graph
+from spillway.state.graph import Graph
 from spillway.state.join import JoinOperator
-from spillway.state.step import Edge, WireInput
+from spillway.state.step import OperatorEdge, WireInput
 
 LeafType = Callable[[LeafColumn | KeyValue], pa.DataType]
 
@@ -91,7 +91,7 @@ def _join(
     else:
         position = plan.joins[parent].children.index(Below(number))
         downstream = layouts[parent].inputs[position]
-        edge = Edge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
+        edge = OperatorEdge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
         passed = (*downstream.hashes, *downstream.columns[:-1])
         schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
     if own.residual is not None and not pa.types.is_boolean(_type(own.residual, type_of)):
