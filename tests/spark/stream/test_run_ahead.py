@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,22 +108,21 @@ def test_a_new_checkpoint_has_nothing_to_take_back(tmp_path: Path) -> None:
 def test_batches_are_worked_at_one_by_one_in_order() -> None:
     done: list[str] = []
 
-    def work(batch: Any, batch_id: int) -> None:
+    def work(batch_id: int) -> None:
         done.append(f"begin {batch_id}")
         time.sleep(0.05)
         done.append(f"end {batch_id}")
         if batch_id == 3:
             raise SpillwayError("batch 3 is bad")
 
-    ahead = RunAhead(work)
-    frame: Any = None
-    ahead.begin(frame, 0)
+    ahead = RunAhead()
+    ahead.begin(partial(work, 0))
     assert done == ["begin 0", "end 0"]  # the first is waited for
     for batch_id in (1, 2, 3):
-        ahead.begin(frame, batch_id)
+        ahead.begin(partial(work, batch_id))
         assert f"end {batch_id}" not in done
     with pytest.raises(SpillwayError, match="batch 3"):
-        ahead.begin(frame, 4)
+        ahead.begin(partial(work, 4))
     with pytest.raises(SpillwayError, match="batch 3"):
         ahead.close()
     assert done == [f"{what} {batch_id}" for batch_id in range(4) for what in ("begin", "end")]

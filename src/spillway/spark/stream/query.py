@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -74,7 +75,7 @@ class Query:
         self._has_read_all = input_end is None or (
             writer is None and input_end.is_reached(engine.manifest.batch_id)
         )
-        self._ahead = RunAhead(self._take) if runs_ahead else None
+        self._ahead = RunAhead() if runs_ahead else None
         self._started = time.perf_counter()
         self._seconds: float | None = None
         self._writer = writer
@@ -264,11 +265,11 @@ class Query:
 
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
         if self._ahead is None:
-            self._take(batch, batch_id)
+            self._process_batch(batch, batch_id)
         else:
-            self._ahead.begin(batch, batch_id)
+            self._ahead.begin(partial(self._process_batch, batch, batch_id))
 
-    def _take(self, batch: DataFrame, batch_id: int) -> None:
+    def _process_batch(self, batch: DataFrame, batch_id: int) -> None:
         if self._engine.is_committed(batch_id):
             return
         self._run_epoch(batch, batch_id)

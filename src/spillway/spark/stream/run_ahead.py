@@ -37,20 +37,19 @@ STATELESS = frozenset(
 class RunAhead:
     """Does the work of batches in a thread of its own, in order, one at a time."""
 
-    def __init__(self, work: Callable[[DataFrame, int], None]) -> None:
-        self._work = work
+    def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-epochs")
         self._running: Future[None] | None = None
 
-    def begin(self, batch: DataFrame, batch_id: int) -> None:
+    def begin(self, work: Callable[[], None]) -> None:
         """Wait for the batch before, then return while this one is worked at. Raises what went wrong.
 
-        The first one is waited for: while it fails in life after life, Spark must not plan more each time. A
-        file source never takes back what it has planned, and adds to it: the next batch would only grow.
+        The first one is waited for: if it fails on every restart, Spark must not plan more each time. A file
+        source never takes back what it has planned, and adds to it: the next batch would only grow.
         """
         is_first = self._running is None
         self._settle()
-        self._running = self._thread.submit(self._work, batch, batch_id)
+        self._running = self._thread.submit(work)
         if is_first:
             self._settle()
 
