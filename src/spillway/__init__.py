@@ -1,7 +1,7 @@
 """Spillway: exact, incremental answers to integration views on Spark, inside a memory budget.
 
-The public surface: `Session` runs a `View` and returns a `Query`; `read_job` reads a job file; every error is
-a `SpillwayError`. A name is loaded when it is first used, so importing this package costs nothing.
+The public surface: `Session` runs a `View` and returns a `Query`; `read_job` reads a job file; every error
+is a `SpillwayError`. A name is loaded when it is first used, so importing this package costs nothing.
 """
 
 from importlib import import_module

@@ -1,8 +1,8 @@
 """Computing a view over stored relations: join graph, cardinalities, cost model, trees, the choice of a plan.
 
-After part I of the dissertation of 2005 (chapters 2 and 3). Pure, except that `file_statistics` and
-`columnar` read Parquet files. `spillway.spark.compute` runs the plan. Start with `planner`, then `cost`;
-`trees` has the shapes.
+Contract: pure, except that `file_statistics` and `columnar` read Parquet files; a plan is a value, and
+`spillway.spark.compute` runs it. After part I of the dissertation of 2005 (chapters 2 and 3). Start with
+`planner`, then `cost`; `trees` has the shapes.
 """
 
 from spillway.compute.columnar import ColumnarJoin, ColumnMemoryError, ShareOfJoin, StoredRelation

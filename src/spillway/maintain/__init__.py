@@ -1,7 +1,7 @@
 """Maintaining a stored join view while its distributed sources change (dissertation, chapters 9 to 11).
 
-Contract: after a round the stored view is the definition over the sources at the round's positions.
-Start with `view_manager`, then `plan` and `execute`; `strategies` make plans, `search` looks for cheap ones,
+Contract: after a round the stored view is the definition over the sources at the round's positions. Start
+with `view_manager`, then `plan` and `execute`; `strategies` make plans, `search` looks for cheap ones,
 `sources` are the databases.
 """
 

@@ -1,8 +1,8 @@
 """The driver's part: the sequence of an epoch, its decisions, its orders and its commit.
 
 Contract: nothing that an executor did counts before the manifest says so; every decision is a function of
-committed state, reports, and the clock and budgets that are given.
-Start with `engine`; then `controller` (decisions), `ordering` (orders) and `commit`.
+committed state, reports, and the clock and budgets that are given. Start with `engine`; then `controller`
+(decisions), `ordering` (orders) and `commit`.
 """
 
 from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets

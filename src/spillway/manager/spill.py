@@ -108,6 +108,7 @@ class SpillManager:
                 results=state.results,
                 age_epochs=now - state.born_epoch,
                 idle_epochs=now - state.active_epoch,
+                rows=state.rows,
                 recent_results=self._recent.get(group, 0.0),
                 outputs=state.outputs if self._height(group) else state.results,
                 inter_bytes=state.inter_bytes,

@@ -1,7 +1,7 @@
 """What to spill and where to place state: pure functions of snapshots, by name.
 
-Contract: a policy suggests; the manager decides. No policy keeps anything between calls.
-`spill` and `placement` have one algorithm per file; `distribution` and `turns` are parameters.
+Contract: a policy suggests; the manager decides. No policy keeps anything between calls. `spill` and
+`placement` have one algorithm per file; `distribution` and `turns` are parameters.
 """
 
 from spillway.policy.distribution import EVEN, Distribution, distributed

@@ -1,7 +1,8 @@
-"""A run as one page: journal -> epochs -> series -> SVG -> HTML. Reads only the journal and the identity.
+"""A run as one page: journal -> epochs -> series -> SVG -> HTML.
 
-Known limit: the journal is not needed for correctness, so an epoch whose driver was killed between commit and
-journal is missing from it; the page says how many are.
+Contract: it reads only the journal and the identity of a checkpoint. Known limit: the journal is not needed
+for correctness, so an epoch whose driver was killed between commit and journal is missing from it; the page
+says how many are. Start with `page`.
 """
 
 from spillway.report.checkpoint_report import write_report

@@ -1,7 +1,8 @@
-"""Generated input: the streams that tests, benchmarks, the simulator and the demo share.
+"""Generated input: the streams that tests, benchmarks and the demo share.
 
-Everything here is a pure function of its parameters and of row numbers, so any slice of a stream can be
-generated anywhere, repeatedly, with the same result. Needs numpy and Arrow; knows nothing of Spark or state.
+Contract: a pure function of parameters and row numbers, so any slice of a stream can be generated anywhere,
+repeatedly, with the same result. Needs numpy and Arrow; knows nothing of Spark or state. Start with
+`workload`.
 """
 
 from spillway.workload.files import write_stream, write_streams

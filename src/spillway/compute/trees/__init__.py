@@ -1,4 +1,8 @@
-"""Tree shapes, one algorithm per file; `choice` compares them by the cost model."""
+"""Tree shapes, one algorithm per file.
+
+Contract: a shape is a pure function from a cost model to a tree of segments. Start with `choice`, which
+compares them by cost.
+"""
 
 from spillway.compute.trees.choice import ALGORITHMS, CHOSEN, Proposal, choose, proposal_of
 from spillway.compute.trees.incremental import incremental_tree

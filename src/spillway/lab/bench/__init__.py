@@ -1,6 +1,7 @@
 """Benchmarks: named workloads, the engines that run them, and the comparison.
 
-To add one, write a module with a function and add its line to `registry`.
+Contract: engines get the same data and take turns; metrics are one JSON object. Start with `registry`; to
+add a benchmark, write a module with a function and add its line there.
 """
 
 from spillway.lab.bench.compute import RELATIONS, bench_compute

@@ -1,6 +1,7 @@
 """Engines that run the same workload: Spillway, Spark's own joins, DuckDB; each in its own process.
 
-Contract: every engine reads the same files, is timed from query start to end, and answers with one JSON line.
+Contract: every engine reads the same files, is timed from query start to end, and answers with one JSON
+line. Start with `process`, which starts them, then `turns`.
 """
 
 from spillway.lab.engines.data import SHAPES, STREAMS, VIEW, VIEW_OF_KEYS, write_join_data

@@ -1,6 +1,7 @@
-"""Figures of the literature, run on the real engine and drawn with the same axes. To add one, write its entry
-in `registry` and its experiment in the family's file (`placement`, `tree`, `compute`, `maintain`). Start with
-`reproduction`.
+"""Figures of the literature, run on the real engine and drawn with the same axes.
+
+Contract: a figure says which document and section it repeats, and what is expected. Start with `registry`,
+then `reproduction`; an experiment is in the file of its family (`placement`, `tree`, `compute`, `maintain`).
 """
 
 from spillway.lab.paper.registry import FIGURES

@@ -1,4 +1,7 @@
-"""Search for cheap maintenance plans: orders of the steps of batching, paths of grouping (11.3.2)."""
+"""Search for cheap maintenance plans: orders of the steps of batching, paths of grouping (11.3.2).
+
+Contract: pure; a search returns a plan and its estimate. Start with `controlled` (algorithm 9).
+"""
 
 from spillway.maintain.search.controlled import controlled_instance
 from spillway.maintain.search.enumerate_steps import best_instance, instances

@@ -1,7 +1,7 @@
-"""Databases that hold the sources of maintained views, behind one protocol (`server`).
+"""Databases that hold the sources of maintained views, behind one protocol.
 
 Contract: a server answers queries at its present state and says exactly what changed since a position, or
-that it is another incarnation. SQL is parameterised and quoted.
+that it is another incarnation. SQL is parameterised and quoted. Start with `server`.
 """
 
 from spillway.maintain.sources.delta import DeltaServer

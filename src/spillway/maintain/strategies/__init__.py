@@ -1,8 +1,8 @@
 """Maintenance strategies, one file each: from a view graph and the sizes of its deltas to a plan.
 
-All telescope the same sum over an order of the inputs: the term of input k joins its delta with the states
-after the round of the inputs before k and with the states before the round of the inputs after k. They
-differ in which queries share a trip to a source.
+Contract: all strategies telescope the same sum over an order of the inputs. The term of input k joins its
+delta with the inputs before k as they are after the round, and with the inputs after k as they were before
+it. They differ in which queries share a trip to a source. Start with `registry`.
 """
 
 from spillway.maintain.strategies.adjacent import adjacent_plan

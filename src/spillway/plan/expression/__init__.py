@@ -1,7 +1,7 @@
 """Expressions as values: their nodes, their types, and their evaluation over Arrow columns.
 
-Contract: `evaluate` gives what Spark SQL gives, checked against DuckDB and Spark; null in, null out.
-Start with `nodes`; `evaluation` is a match over them. A new function is one entry there and one in `types`.
+Contract: `evaluate` gives what Spark SQL gives, checked against DuckDB and Spark; null in, null out. Start
+with `nodes`; `evaluation` is a match over them. A new function is one entry there and one in `types`.
 """
 
 from spillway.plan.expression.evaluation import Columns, evaluate, result_type

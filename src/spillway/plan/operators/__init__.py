@@ -1,7 +1,7 @@
 """Plans as values: an m-way join, a tree of joins, a frame of statistics (`OVER`); keys and partitionings.
 
-Contract: frozen; a fingerprint identifies a plan in checkpoints, so class names of leaves are on disk.
-Start with `join`; `tree_layout` says which columns flow between the joins of a tree.
+Contract: frozen; a fingerprint identifies a plan in checkpoints, so class names of leaves are on disk. Start
+with `join`; `tree_layout` says which columns flow between the joins of a tree.
 """
 
 from spillway.plan.operators.frame import AggregatePlan, aggregate_fingerprint

@@ -1,7 +1,7 @@
 """The text of a view as names: parsing, scopes, resolved columns, predicates, and refusals with a remedy.
 
-Contract: what leaves here is valid Spark SQL or a `ViewError` that quotes the user's text.
-Start with `parse`, then `scope` and `predicates`.
+Contract: what leaves here is valid Spark SQL or a `ViewError` that quotes the user's text. Start with
+`parse`, then `scope` and `predicates`.
 """
 
 from spillway.plan.sql.over_clause import Over, read_over

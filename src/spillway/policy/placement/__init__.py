@@ -1,6 +1,7 @@
 """Which processor has which group: one pure policy per file, by name.
 
-To add one: a file with a function of a `PlacementSnapshot`, and its line in `registry`.
+Contract: a policy is a function of one `PlacementSnapshot` and its parameters; it only suggests. Start with
+`snapshot` and `registry`. To add a policy: a file with its function, and its line in `registry`.
 """
 
 from spillway.policy.placement.need import Progress

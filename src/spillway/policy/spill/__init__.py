@@ -1,6 +1,8 @@
 """Which groups of a processor to spill: one pure policy per file, by name.
 
-To add one: a file with a function of a `SpillSnapshot`, and its line in `registry`.
+Contract: a policy is a function of one `SpillSnapshot`; it returns groups in the order in which they go,
+until enough memory is free (`take_until`). Start with `snapshot` and `registry`. To add a policy: a file
+with its function, and its line in `registry`.
 """
 
 from spillway.policy.spill.registry import NO_SPILL, SPILL_POLICIES, default_spill, default_spill_share

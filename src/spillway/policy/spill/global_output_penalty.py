@@ -1,8 +1,9 @@
 """Productivity of the whole tree, where a group also counts for what joins above it keep of its rows.
 
-The default for trees. Of two groups with equal results, the one goes first whose rows fill more memory
-further up. What is kept above counts for a part only: it is also state of the groups that hold it, which may
-go themselves. The part was searched for together with how much a spill frees (figures 7.13, 7.16, 7.17).
+The default for trees. Of two groups with equal results and bytes, the one with more bytes kept by joins above
+goes first. What is kept above counts only in part, because it is also state of the groups that hold it, which
+may be spilled themselves. The part was found by search, together with how much a spill frees (figures 7.13,
+7.16, 7.17).
 """
 
 from random import Random

@@ -19,6 +19,7 @@ class GroupStatistics:
     """Epochs since the generation began."""
     idle_epochs: int
     """Epochs since the last row came."""
+    rows: int = 0
     recent_results: float = 0.0
     """Results of recent epochs, older ones weighing less."""
     outputs: int = 0

@@ -1,7 +1,7 @@
 """Computes views over stored relations on Spark: opens them, collects statistics, plans, runs, writes.
 
-Start with `computation`: it has a plan made by `spillway.compute` and runs it by the executor of its way.
-The three executors are `columns`, `statements` and `own_plan`.
+Contract: the result is there as a whole or not at all. Start with `computation`: it has a plan made by
+`spillway.compute` and runs it by the executor of its way: `columns`, `statements` or `own_plan`.
 """
 
 from spillway.spark.compute.calibrate import measure_costs

@@ -1,4 +1,8 @@
-"""Starting Spark: Java, session settings, executors, and helpers for the gateway."""
+"""Starting Spark: Java, session settings, executors, and helpers for the gateway.
+
+Contract: a session binds to loopback unless its master is elsewhere; a user's settings win over the
+defaults. Start with `build`; `defaults` has every setting and its reason.
+"""
 
 from spillway.spark.jvm.build import adopt_session, build_session, stop_session, without_checksum_files
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN

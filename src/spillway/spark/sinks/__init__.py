@@ -1,6 +1,7 @@
-"""Sinks: where the results of committed epochs go, each exactly once where the target allows it.
+"""Sinks: where the results of committed epochs go.
 
-Start with `sink`; to add one: a file, and its line in `factory`.
+Contract: committing an epoch again changes nothing, so each result is there exactly once where the target
+allows it. Start with `sink`; to add one: a file, and its line in `factory`.
 """
 
 from spillway.spark.sinks.factory import open_sink

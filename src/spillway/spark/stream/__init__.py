@@ -1,6 +1,7 @@
 """A running query: Spark's micro-batches become epochs of the engine.
 
-Start with `query`, then `epoch`; `wire` says how rows reach the processors.
+Contract: epochs never overlap, and the manifest alone says which batches are taken in. Start with `query`,
+then `epoch`; `wire` says how rows reach the processors.
 """
 
 from spillway.spark.stream.anchor import Anchors

@@ -224,7 +224,7 @@ class Query:
                 was_asked = self._stopping.is_set()
                 self._end()
         except Exception as error:
-            # To stop interrupts the stream, which is no error; one of our own is one at any time.
+            # stop() interrupts the stream, so Spark errors are expected then; a SpillwayError never is.
             ours = as_spillway_error(error)
             if ours is not None or not was_asked:
                 self._error = ours or SpillwayError(first_cause(error))

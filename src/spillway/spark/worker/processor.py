@@ -91,9 +91,9 @@ def _messages(batches: Batches) -> Iterator[LevelMessage]:
 
 @cache
 def _keep_modules() -> None:
-    """Once in each worker: what is imported is no garbage.
+    """Once in each worker: exclude imported modules from garbage collection.
 
-    PySpark collects garbage after each task, and to look through the objects of all modules took 75 ms of it.
+    PySpark collects garbage after each task; looking through the objects of all modules took 75 ms each time.
     """
     gc.freeze()
 

@@ -1,8 +1,8 @@
 """The symmetric m-way join: probe, production of results, clean-up terms.
 
 Contract: every combination of rows appears exactly once over all epochs and the clean-up, whatever was
-spilled.
-Start with `step`, then `probe`; `cleanup` has the terms that generations miss; `reference` is the definition.
+spilled. Start with `step`, then `probe`; `cleanup` has the terms that generations miss; `reference` is the
+definition.
 """
 
 from spillway.state.join.operator import JoinOperator

@@ -5,8 +5,8 @@
     owners/000003.json                     the fencing tokens; the highest is the driver in charge
 
 To commit an epoch is to create its record. A driver that is no longer in charge can create nothing: its
-token is checked before, and the creation is exclusive. Files that no manifest since the last snapshot but
-one refers to are deleted when a snapshot is written.
+token is checked before, and the creation is exclusive. Writing a snapshot deletes files that were already
+unreferenced at the snapshot before it.
 """
 
 import os

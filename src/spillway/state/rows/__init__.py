@@ -1,7 +1,7 @@
 """Rows at rest: sorted by key hash, in runs, or pending.
 
-Contract: a file is written once; rows of equal hash keep their age order through every merge.
-Start with `sorted_rows`, then `run`; `compaction` decides what is merged when, `expiry` what windows let go.
+Contract: a file is written once; rows of equal hash keep their age order through every merge. Start with
+`sorted_rows`, then `run`; `compaction` decides what is merged when, `expiry` what windows let go.
 """
 
 from spillway.state.rows.compaction import CompactionLimits, choose_merges, superseded

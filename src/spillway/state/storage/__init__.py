@@ -1,6 +1,7 @@
 """Bytes that last: files on local and shared file systems and object stores, with checksums and versions.
 
-Contract: a file is complete under its name, or not there; `create` has one winner. Start with `storage`.
+Contract: a file is complete under its name, or not there; `create_exclusive` has one winner. Start with
+`storage`.
 """
 
 from spillway.state.storage.checksum import SummedFile, crc32
