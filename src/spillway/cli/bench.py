@@ -51,8 +51,17 @@ def join(
     json: AsJson = False,
 ) -> None:
     """A three-way join of streams: rows per second, memory, and growth of epochs."""
-    options = {"rows": rows, "epochs": epochs, "limit_seconds": limit_seconds, "free_run": free_run}
-    _show(_joined("join", engines, **options), json)
+    from spillway.lab.bench import bench_join
+
+    metrics = bench_join(
+        rows=rows,
+        epochs=epochs,
+        engines=_names(engines),
+        limit_seconds=limit_seconds,
+        free_run=free_run,
+        note=say,
+    )
+    _show(metrics, json)
 
 
 @bench.command()
@@ -67,8 +76,18 @@ def tree(
     json: AsJson = False,
 ) -> None:
     """A chain of three joins on different keys: rows per second and memory, against Spark's own joins."""
-    options = {"rows": rows, "epochs": epochs, "limit_seconds": limit_seconds, "repeats": repeats}
-    _show(_joined("tree", engines, **options), json)
+    from spillway.lab.bench import bench_join
+
+    metrics = bench_join(
+        shape="tree",
+        rows=rows,
+        epochs=epochs,
+        engines=_names(engines),
+        limit_seconds=limit_seconds,
+        repeats=repeats,
+        note=say,
+    )
+    _show(metrics, json)
 
 
 @bench.command()
@@ -201,12 +220,6 @@ def _numbers(given: str, option: str) -> tuple[int, ...]:
         return tuple(int(number) for number in given.split(","))
     except ValueError:
         raise JobError(f"{option} {given}: must be whole numbers separated by commas") from None
-
-
-def _joined(shape: str, engines: str, **options: Any) -> dict[str, Any]:
-    from spillway.lab.bench import bench_join
-
-    return bench_join(shape=shape, engines=_names(engines), note=say, **options)
 
 
 def _show(metrics: dict[str, Any], json: bool) -> None:

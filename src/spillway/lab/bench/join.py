@@ -37,8 +37,8 @@ def bench_join(
     epochs: int,
     engines: tuple[str, ...],
     limit_seconds: float,
-    free_run: bool,
     note: Callable[[str], None],
+    free_run: bool = False,
     shape: str = "join",
     repeats: int = 1,
 ) -> dict[str, Any]:

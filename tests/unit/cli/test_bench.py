@@ -1,0 +1,33 @@
+"""Every `bench` command calls its benchmark with what that takes, and prints its metrics."""
+
+import json
+from typing import Any
+from unittest import mock
+
+import pytest
+from typer.testing import CliRunner
+
+import spillway.lab.bench
+from spillway.cli.app import app
+
+
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        (["join", "--free-run"], "bench_join"),
+        (["tree", "--repeats", "1"], "bench_join"),
+        (["spill", "--no-pause"], "bench_spill"),
+        (["maintain", "--indexed"], "bench_maintain"),
+        (["compute", "--relations", "3"], "bench_compute"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else value,
+)
+def test_arguments(command: list[str], function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = getattr(spillway.lab.bench, function)
+    metrics: dict[str, Any] = {"bench": command[0], "claims": []}
+    called = mock.create_autospec(benchmark, return_value=metrics)
+    monkeypatch.setattr(spillway.lab.bench, function, called)
+    result = CliRunner().invoke(app, ["bench", *command, "--json"])
+    assert result.exit_code == 0, result.exception
+    assert called.call_count == 1
+    assert json.loads(result.stdout.splitlines()[-1]) == metrics
