@@ -87,7 +87,7 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
     ("memory_bytes", "gap_seconds"),
     [
         (MEMORY_BYTES, None),
-        (3 * MEMORY_BYTES, 3600.0),
+        pytest.param(3 * MEMORY_BYTES, 3600.0, marks=pytest.mark.slow),
         pytest.param(MEMORY_BYTES, 3600.0, marks=pytest.mark.nightly),
         pytest.param(3 * MEMORY_BYTES, None, marks=pytest.mark.nightly),
     ],

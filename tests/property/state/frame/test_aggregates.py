@@ -323,7 +323,7 @@ FORCED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["resize", "active-disk"])
+@pytest.mark.parametrize("kind", ["resize", pytest.param("active-disk", marks=pytest.mark.slow)])
 def test_forced_out_of_memory_groups_are_suspended_and_never_split(tmp_path: Path, kind: str) -> None:
     statistics = (Statistic("max", 2, Frame("rows", 20)), Statistic("avg", 2, Frame("range", 100_000)))
     plan = operator(statistics, 1_000, 16)
@@ -340,6 +340,7 @@ def test_forced_out_of_memory_groups_are_suspended_and_never_split(tmp_path: Pat
     assert_same(found, by_definition(statistics, [row for batch in rows for row in batch]))
 
 
+@pytest.mark.slow
 def test_a_group_larger_than_memory_is_processed_whole_and_said_to_be(tmp_path: Path) -> None:
     statistics = (Statistic("sum", 2, Frame("range", 100_000)),)
     plan = operator(statistics, 1_000, 2)

@@ -196,6 +196,7 @@ def check(history: History, directory: Path) -> None:
     assert player.engine.manifest.counters.null_time_rows == timeless
 
 
+@pytest.mark.slow
 def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     windows = (Window(1, 30, 0), Window(1, 30, 5))
     plan = operator(windows, 8)
