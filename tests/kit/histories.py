@@ -7,6 +7,7 @@ adds the history to the error, as a test that can be pasted.
 """
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -119,6 +120,17 @@ class WatchedCluster(LocalCluster):
         return reports
 
 
+def open_engine(
+    directory: Path,
+    config: EngineConfig,
+    graph: Graph,
+    sink: ListSink,
+    clock: Callable[[], float] = time.monotonic,
+) -> Engine:
+    """An engine on the checkpoint in a directory, without a journal."""
+    return Engine(config, graph, "q", Storage(str(directory / "checkpoint")), sink, Journal(None), clock)
+
+
 class Player:
     """Puts engines on one checkpoint through a history, one after the other."""
 
@@ -177,9 +189,8 @@ class Player:
             adapt=history["adapt"],
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
-        storage = Storage(str(self.directory / "checkpoint"))
         clock = count(0.0, 100.0).__next__  # whatever waits for a time to pass has waited long enough
-        self.engine = Engine(config, self.operator, "q", storage, self.sink, Journal(None), clock)
+        self.engine = open_engine(self.directory, config, self.operator, self.sink, clock)
         if self._ends is not None and self._ends.processor_count == processors:
             assert self.engine.manifest.placement == self._ends.placement  # what moved stays where it is
         controller = self.engine.controller
