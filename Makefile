@@ -34,8 +34,8 @@ demo: setup          ## stock prices, volumes and reviews, joined live
 test: setup          ## the whole suite
 	$(PYTEST) $(TEST_ARGS)
 
-test-fast: setup     ## everything that needs no Spark, no server and few processes: a minute
-	$(PYTEST) $(TEST_ARGS) -m "not nightly and not processes" $(wildcard tests/property tests/unit tests/golden tests/docs)
+test-fast: setup     ## everything quick that needs no Spark and no server: a minute
+	$(PYTEST) $(TEST_ARGS) -m "not nightly and not slow" $(wildcard tests/property tests/unit tests/golden tests/docs)
 
 nightly: setup       ## the same tests with 50 times as many random examples, and the large cases: hours
 	HYPOTHESIS_PROFILE=deep $(PYTEST) --timeout=0 -m "" $(TEST_ARGS) tests/property tests/unit tests/maintain tests/spark/stream/test_views.py

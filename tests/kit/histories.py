@@ -21,6 +21,7 @@ from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
 from spillway.manager.cleanup import Cleaning, CleanupLimits
+from spillway.manager.clock import Clock, SystemClock
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
@@ -126,6 +127,18 @@ class WatchedCluster(LocalCluster):
         return reports
 
 
+def open_engine(
+    directory: Path,
+    config: EngineConfig,
+    graph: Graph,
+    sink: ListSink,
+    clock: Clock | None = None,
+) -> Engine:
+    """An engine on the checkpoint in a directory, without a journal."""
+    storage = Storage(str(directory / "checkpoint"))
+    return Engine(config, graph, "q", storage, sink, Journal(None), clock or SystemClock())
+
+
 class Player:
     """Puts engines on one checkpoint through a history, one after the other."""
 
@@ -183,9 +196,8 @@ class Player:
             cleanup=CleanupLimits(pieces=1 << 40, piece_bytes=history["piece_bytes"]),
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
-        storage = Storage(str(self.directory / "checkpoint"))
         clock = ManualClock(tick_seconds=100.0)  # whatever waits for a time to pass has waited long enough
-        self.engine = Engine(config, self.operator, "q", storage, self.sink, Journal(None), clock)
+        self.engine = open_engine(self.directory, config, self.operator, self.sink, clock)
         if self._ends is not None and self._ends.processor_count == processors:
             assert self.engine.manifest.placement == self._ends.placement  # what moved stays where it is
         controller = self.engine.controller

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from kit.examples import examples
 from spillway.errors import ViewError
 from spillway.maintain.choice import choose_by_name
 from spillway.maintain.definition import define_view
@@ -92,7 +93,7 @@ def test_rounds(name: str, tmp_path: Path) -> None:
 
     store, manager = opened()
     manager.open()
-    for number in range(40):
+    for number in range(examples(everyday=2)):
         for _ in range(chance.choice([1, 3, 8])):
             change(base, chance)
         manager.round()

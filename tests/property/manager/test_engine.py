@@ -14,13 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.examples import tries
-from kit.histories import Check, History, Player, drawn, pasted
+from kit.histories import Check, History, Player, drawn, open_engine, pasted
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager import StagedEpoch
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Engine
-from spillway.manager.journal.file import Journal
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
@@ -28,7 +26,6 @@ from spillway.state.join.reference import join
 from spillway.state.orders.orders import Limits
 from spillway.state.rows.compaction import CompactionLimits
 from spillway.state.step.operator import WireInput
-from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -184,9 +181,7 @@ def test_merges_do_not_change_the_order_of_matches_inside_a_row(tmp_path: Path) 
     sink = ListSink(str(tmp_path / "staging"))
     limits, two_runs = Limits(results=2, round_bytes=16), CompactionLimits(fanout=2, max_bytes=2_000)
     config = EngineConfig(1, 1, str(tmp_path / "tier"), limits, two_runs)
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     rows = [(0, number, 1) for number in range(3)] + [(1, 100, 1)]
     engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(rows, 1000)), 0)
     written = [run.bytes for run in engine.manifest.runs.values()]
@@ -220,9 +215,7 @@ def test_a_key_that_fills_many_epochs_under_a_budget_gives_every_result_once(tmp
     )
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"), Limits(results=5_000), budget=Budget(4 << 20))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     engine.run_epoch(LocalCluster(Graph.of_one(plan), batch, 500), 0)
     while engine.has_pending:
         engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
@@ -251,9 +244,7 @@ def test_an_epoch_does_not_overtake_one_that_the_sink_refused(tmp_path: Path) ->
     plan = operator(2, 1, exact=True)
     sink = ForgetfulSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     engine.controller.spill = ScriptedSpills([1, 0])  # type: ignore[assignment]
     engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([(0, 1, 1)], 1000)), 0)
     engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([(1, 2, 1)], 1000)), 1)

@@ -23,7 +23,7 @@ from spillway.model.schema import Column
 from spillway.model.view import View
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
-from spillway.plan.operators.partitioning import JOIN_KINDS, MULTI_PARTITION, TREE, Grid
+from spillway.plan.operators.partitioning import JOIN_KINDS, MULTI_PARTITION, REPLICATE, TREE, Grid
 from spillway.plan.operators.tree import Leaf, TreePlan
 from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
 from spillway.plan.rules.planner import plan_view
@@ -287,7 +287,12 @@ class ChainWire:
 
 @pytest.mark.parametrize(
     ("join", "processors", "rotation"),
-    [*((join, 1, False) for join in JOIN_KINDS), (MULTI_PARTITION, 2, False), (TREE, 1, True)],
+    [
+        *((join, 1, False) for join in JOIN_KINDS if join != REPLICATE),
+        (TREE, 1, True),
+        pytest.param(REPLICATE, 1, False, marks=pytest.mark.slow),
+        pytest.param(MULTI_PARTITION, 2, False, marks=pytest.mark.slow),
+    ],
 )
 def test_trees_stay_inside_the_budget(
     quick_directory: Callable[[], Path], join: str, processors: int, rotation: bool

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kit.histories import open_engine
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
@@ -55,9 +56,7 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
         rotation_turns=turns,
         rotation_backlog_bytes=1 << 40,
     )
-    engine = Engine(
-        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(PLAN), sink)
     keys = [chance.integers(0, KEYS, (3, ROWS)) for _ in range(EPOCHS)]
     entries = []
     for batch_id, of_epoch in enumerate(keys):
@@ -87,7 +86,7 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
     ("memory_bytes", "gap_seconds"),
     [
         (MEMORY_BYTES, None),
-        (3 * MEMORY_BYTES, 3600.0),
+        pytest.param(3 * MEMORY_BYTES, 3600.0, marks=pytest.mark.slow),
         pytest.param(MEMORY_BYTES, 3600.0, marks=pytest.mark.nightly),
         pytest.param(3 * MEMORY_BYTES, None, marks=pytest.mark.nightly),
     ],
@@ -104,9 +103,7 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         rotation=True,
         rotation_gap_seconds=gap_seconds,
     )
-    engine = Engine(
-        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(PLAN), sink)
     keys = [chance.integers(0, KEYS, (3, ROWS // 2)) for _ in range(8 * processors)]
     arrived = probed = 0
     for batch_id, of_epoch in enumerate(keys):
@@ -160,9 +157,7 @@ def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_byt
 def test_pending_rows_that_compress_well_stay_inside_the_budget(tmp_path: Path) -> None:
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(MEMORY_BYTES))
-    engine = Engine(
-        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(PLAN), sink)
     keys = [np.random.default_rng(epoch).integers(0, KEYS, (3, 1_500)) for epoch in range(3)]
     entries = []
     for batch_id, of_epoch in enumerate(keys):

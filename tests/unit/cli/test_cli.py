@@ -174,6 +174,7 @@ def test_the_version_is_told(call: Call) -> None:
     assert call("--version") == (0, f"spillway {__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_a_process_ends_without_a_word_more(tmp_path: Path) -> None:
     """Libraries complain when Python ends before the command's thread has; a third of the time it did."""
     for _ in range(examples(20)):

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.histories import Check, History, Player, drawn
+from kit.histories import Check, History, Player, drawn, open_engine
 from kit.payload import KINDS, column, kind_type
 from spillway.errors import CheckpointError
 from spillway.manager.budget import Budget
@@ -241,9 +241,7 @@ def test_rows_that_no_later_row_can_reach_leave_state(tmp_path: Path, frame: Fra
     sink = ListSink(str(tmp_path / "staging"))
     limits = CompactionLimits(max_bytes=most_bytes)
     config = EngineConfig(2, 8, str(tmp_path / "tier"), compaction=limits)
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     chance = np.random.default_rng(3)
     rows = [stream(chance, batch_id, 100, 40) for batch_id in range(30)]
     held = []  # rows in state; keys share two hashes, and are told apart
@@ -265,9 +263,7 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
     plan = operator(statistics, 1_000, 16)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 16, str(tmp_path / "tier"), budget=Budget(4 << 20))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     chance = np.random.default_rng(4)
     rows = [stream(chance, batch_id, 18_000, 6_000) for batch_id in range(7)]
     entries = []
@@ -294,9 +290,7 @@ def run_within(
 ) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
     """All batches, each followed by what is pending, then the end of the input: journal entries, results."""
     sink = ListSink(str(directory / "staging"))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(directory / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(directory, config, Graph.of_one(plan), sink)
     entries = []
     for batch_id, batch in enumerate(rows):
         before(engine, batch_id)
@@ -323,7 +317,7 @@ FORCED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["resize", "active-disk"])
+@pytest.mark.parametrize("kind", ["resize", pytest.param("active-disk", marks=pytest.mark.slow)])
 def test_forced_out_of_memory_groups_are_suspended_and_never_split(tmp_path: Path, kind: str) -> None:
     statistics = (Statistic("max", 2, Frame("rows", 20)), Statistic("avg", 2, Frame("range", 100_000)))
     plan = operator(statistics, 1_000, 16)
@@ -340,6 +334,7 @@ def test_forced_out_of_memory_groups_are_suspended_and_never_split(tmp_path: Pat
     assert_same(found, by_definition(statistics, [row for batch in rows for row in batch]))
 
 
+@pytest.mark.slow
 def test_a_group_larger_than_memory_is_processed_whole_and_said_to_be(tmp_path: Path) -> None:
     statistics = (Statistic("sum", 2, Frame("range", 100_000)),)
     plan = operator(statistics, 1_000, 2)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,10 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from kit.examples import tries
-from kit.histories import Check, History, Player, drawn
+from kit.histories import Check, History, Player, drawn, open_engine
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
-from spillway.manager.journal.file import Journal
 from spillway.model.schema import Column
 from spillway.model.view import View
 from spillway.plan.operators.partitioning import MULTI_PARTITION, REPLICATE, TREE, Grid
@@ -278,20 +277,23 @@ def test_every_history_of_a_tree_gives_the_view_by_definition(
     play(check, history)
 
 
+def arrivals(history: History) -> list[list[Row]]:
+    """The rows of each epoch, numbered in the order of their arrival."""
+    ids = count()
+    return [
+        [Row(stream, next(ids), keys, number * 10 + second) for stream, keys, second in epoch]
+        for number, epoch in enumerate(history["epochs"])
+    ]
+
+
 def check(history: History, directory: Path) -> None:
     plan = planned(history)
     assume(plan is not None)
     assert plan is not None
     wire = Wire(plan, history["collide"], history["groups"], history["payloads"])
-    rows: list[Row] = []
-    batches = []
-    for number, epoch in enumerate(history["epochs"]):
-        arrived = [
-            Row(stream, len(rows) + n, keys, number * 10 + second)
-            for n, (stream, keys, second) in enumerate(epoch)
-        ]
-        rows += arrived
-        batches.append([row for row in arrived if _own_terms_agree(history, row)])
+    arrived = arrivals(history)
+    rows = [row for epoch in arrived for row in epoch]
+    batches = [[row for row in epoch if _own_terms_agree(history, row)] for epoch in arrived]
     wanted = Counter(map(repr, _by_definition(history, rows)))
     assume(sum(wanted.values()) <= 3000)
     event(f"results: {len(str(sum(wanted.values())))} digits")
@@ -361,12 +363,9 @@ def check_lineage(history: History, directory: Path) -> None:
     processors = min(history["processors"][0], history["groups"])
     limits = replace(history["limits"], results=max(50, history["limits"].results))
     config = EngineConfig(processors, history["groups"], str(directory / "tier"), limits=limits)
-    engine = Engine(config, tree, "q", Storage(str(directory / "checkpoint")), sink, Journal(None))
-    rows = 0
-    for number, epoch in enumerate(history["epochs"]):
-        arrived = [Row(s, rows + n, keys, number * 10 + t) for n, (s, keys, t) in enumerate(epoch)]
-        rows += len(epoch)
-        kept = [row for row in arrived if _own_terms_agree(history, row)]
+    engine = open_engine(directory, config, tree, sink)
+    for number, epoch in enumerate(arrivals(history)):
+        kept = [row for row in epoch if _own_terms_agree(history, row)]
         engine.run_epoch(LocalCluster(tree, wire.batch(kept)), number)
     while engine.has_pending:
         engine.run_epoch(LocalCluster(tree), None)

@@ -15,13 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.examples import tries
-from kit.histories import Check, History, Player, drawn
+from kit.histories import Check, History, Player, drawn, open_engine
 from kit.payload import KINDS, column, kind_type, value
 from spillway.manager.budget import Budget
 from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Engine
-from spillway.manager.journal.file import Journal
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.plan.rules.window_rule import within_windows
@@ -29,7 +27,6 @@ from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import Limits
 from spillway.state.step.operator import WireInput
-from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ScriptedSpills
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -197,14 +194,13 @@ def check(history: History, directory: Path) -> None:
     assert player.engine.manifest.counters.null_time_rows == timeless
 
 
+@pytest.mark.slow
 def test_expired_rows_leave_memory_and_disk(tmp_path: Path) -> None:
     windows = (Window(1, 30, 0), Window(1, 30, 5))
     plan = operator(windows, 8)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 8, str(tmp_path / "tier"), budget=Budget(16 << 20))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     spills = ScriptedSpills([0b1111_0000 if epoch % 7 == 3 else 0 for epoch in range(200)])
     engine.controller.spill = spills  # type: ignore[assignment]
     rows = [(tag, n, n % 40, n // 10) for n in range(20_000) for tag in (0, 1)]
@@ -231,9 +227,7 @@ def test_rows_on_disk_stay_while_older_input_waits_for_them(tmp_path: Path) -> N
     plan = operator(windows, 2)
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 2, str(tmp_path / "tier"), Limits(rows=1), budget=Budget(16 << 20))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     engine.controller.spill = ScriptedSpills([0b10, 0])  # type: ignore[assignment]
     partner, waits = (0, 0, 0, 5), (1, 1, 0, 10)
     engine.run_epoch(LocalCluster(Graph.of_one(plan), wire([partner])), 0)
@@ -256,9 +250,7 @@ def test_event_times_are_exact_beside_inputs_that_lack_the_slot(tmp_path: Path) 
     plan = replace(plan, outputs=plan.outputs[:1], result_schema=pa.schema([("id0", pa.int64())]))
     sink = ListSink(str(tmp_path / "staging"))
     config = EngineConfig(1, 1, str(tmp_path / "tier"))
-    engine = Engine(
-        config, Graph.of_one(plan), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(plan), sink)
     time = (1 << 60) + 101
     tags, hashes = pa.array([0, 1], pa.int8()), pa.array([5, 5], pa.int64())
     for batch_id in range(2):

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from kit.histories import open_engine
 from spillway.manager.config import EngineConfig
-from spillway.manager.engine import Engine
-from spillway.manager.journal.file import Journal
 from spillway.manager.spill import Spill
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.graph.graph import Graph
@@ -20,7 +19,6 @@ from spillway.state.orders.orders import Limits, Orders
 from spillway.state.orders.report import Report
 from spillway.state.step.operator import WireInput
 from spillway.state.step.task import TaskAttempt
-from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -70,9 +68,7 @@ def test_an_attempt_does_not_free_what_another_has_just_written(tmp_path: Path) 
     sink = ListSink(str(tmp_path / "staging"))
     limits = Limits(round_bytes=wire(0).nbytes + 1)
     config = EngineConfig(1, GROUPS, str(tmp_path / "tier"), limits)
-    engine = Engine(
-        config, Graph.of_one(PLAN), "q", Storage(str(tmp_path / "checkpoint")), sink, Journal(None)
-    )
+    engine = open_engine(tmp_path, config, Graph.of_one(PLAN), sink)
     engine.controller.spill = SpillsInSecondEpoch()  # type: ignore[assignment]
     engine.run_epoch(LocalCluster(Graph.of_one(PLAN), wire(0)), 0)
     engine.run_epoch(overtaken, 1)

@@ -17,7 +17,7 @@ from spillway.lab.engines.process import EngineProcess, run_subprocess
 from spillway.lab.engines.process_memory import ProcessMemory, read_pss
 from spillway.lab.engines.result import PeerResult
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.slow
 
 ANSWER = {"engine": "x", "rows_in": 30, "results": 4, "seconds": 1.5, "epoch_seconds": [0.5, 1.0]}
 GROW = "import time; block = bytearray(b'x') * (200 << 20); time.sleep(1.5)"

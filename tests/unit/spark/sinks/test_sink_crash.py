@@ -217,6 +217,7 @@ def writers() -> Iterator["subprocess.Popen[str]"]:
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sink_format", FORMATS)
 def test_kill_9_in_a_loop_of_commits(tasks: Any, writers: Any, sink_format: str, tmp_path: Path) -> None:
     root = str(tmp_path / "out")
