@@ -28,7 +28,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup          ## stock prices, volumes and reviews, joined live
+demo: setup          ## three streams joined with too little memory, and the answer checked
 	$(BIN)/spillway demo
 
 test: setup          ## the whole suite

@@ -21,7 +21,7 @@ from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
 from spillway.manager.cleanup import Cleaning, CleanupLimits
-from spillway.manager.clock import Clock, SystemClock
+from spillway.manager.clock import Clock
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
@@ -136,7 +136,7 @@ def open_engine(
 ) -> Engine:
     """An engine on the checkpoint in a directory, without a journal."""
     storage = Storage(str(directory / "checkpoint"))
-    return Engine(config, graph, "q", storage, sink, Journal(None), clock or SystemClock())
+    return Engine(config, graph, "q", storage, sink, Journal(None), clock)
 
 
 class Player:

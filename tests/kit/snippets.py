@@ -11,6 +11,7 @@ PAGES = (
     ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
 )
 _FENCE = re.compile(r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]*)\")?\s*$")
 

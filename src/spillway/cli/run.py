@@ -1,13 +1,16 @@
 """`spillway run JOB.toml`: run a view until its input is exhausted, or forever."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spillway.cli.interruptible import exit_code_of, interruptible
 from spillway.cli.output import ProgressLine, print_json, say
 from spillway.job import Job, read_job
+
+if TYPE_CHECKING:
+    from spillway.cli.run_view import RunView
 
 
 def run(
@@ -47,11 +50,13 @@ def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
     raise typer.Exit(exit_code_of(summary["interrupted"]))
 
 
-def run_job(job: Job, *, cleanup_only: bool = False) -> dict[str, Any]:
+def run_job(
+    job: Job, *, cleanup_only: bool = False, progress: "ProgressLine | RunView | None" = None
+) -> dict[str, Any]:
     """Run a job to its end, with progress; an interrupt stops it after the current epoch."""
     from spillway.spark.session import Session
 
-    with ProgressLine() as line, Session(settings=job.spark) as session:
+    with progress or ProgressLine() as line, Session(settings=job.spark) as session:
         start = session.cleanup_job if cleanup_only else session.run_job
         query = start(job, listener=line.epoch)
         if job.run.memory_bytes is not None and not query.budget_is_hard:

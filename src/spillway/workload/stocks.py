@@ -44,7 +44,7 @@ FROM results
 GROUP BY symbol
 HAVING count(DISTINCT review_id) >= 25
 ORDER BY upside_percent DESC, symbol
-LIMIT 10
+LIMIT 5
 """
 
 _SYMBOLS = 400
