@@ -20,6 +20,10 @@ class Progress:
     """How long rows stay at most, with their lateness; None: some stay forever."""
 
 
+MOST_BYTES = 1e18
+"""After a moment of event time an estimate may have no bound; more than this no cluster has."""
+
+
 def estimated_need(state_bytes: int, progress: Progress, input_rows: int | None = None) -> int:
     """All state, in memory and on disk, that the query will have; `input_rows` if their number is known."""
     factors = []
@@ -27,4 +31,4 @@ def estimated_need(state_bytes: int, progress: Progress, input_rows: int | None 
         factors.append(max(1.0, progress.window_seconds / progress.passed_seconds))
     if input_rows is not None and progress.taken_rows > 0:
         factors.append(max(1.0, input_rows / progress.taken_rows))
-    return int(state_bytes * min(factors, default=2.0))
+    return int(min(state_bytes * min(factors, default=2.0), MOST_BYTES))

@@ -23,6 +23,7 @@ from spillway.job import SourceSpec
 from spillway.model import View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
+from spillway.spark.jvm import frame_of
 from spillway.spark.sources import ColumnCheck, columns_of, stored_input, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
@@ -103,7 +104,7 @@ def _database(spark: SparkSession, spec: SourceSpec, path: str, where: str) -> D
     name = spec.options.get("table", spec.name)
     read = read_duckdb if spec.format.lower() == "duckdb" else read_sqlite
     try:
-        return spark.createDataFrame(read(path, name))
+        return frame_of(spark, read(path, name))
     except (duckdb.Error, OSError, ValueError) as error:
         raise SourceError(f"{where} table {name} of {path} cannot be read: {_line(error)}") from None
     except (PySparkException, Py4JError) as error:

@@ -4,6 +4,7 @@ Contract: a session binds to loopback unless its master is elsewhere; a user's s
 defaults. Start with `build`; `defaults` has every setting and its reason.
 """
 
+from spillway.spark.jvm.arrow_frame import frame_of
 from spillway.spark.jvm.build import adopt_session, build_session, stop_session, without_checksum_files
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN
 from spillway.spark.jvm.executors import count_executors
@@ -19,6 +20,7 @@ __all__ = [
     "count_executors",
     "elements",
     "find_java",
+    "frame_of",
     "stop_session",
     "without_checksum_files",
 ]

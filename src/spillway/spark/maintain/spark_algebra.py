@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from spillway.maintain import WEIGHT, canonical, comparable, consolidate
 from spillway.plan.expression import spark_type
+from spillway.spark.jvm import frame_of
 
 _STATE_WEIGHT = "state_weight"
 
@@ -35,8 +36,8 @@ class SparkAlgebra:
             our, their = comparable(delta.column(ours), state.column(theirs))
             delta = delta.append_column(f"key{number}", canonical(our))
             state = state.append_column(f"key{number}", canonical(their))
-        left = frame_of(self._spark, delta)
-        right = frame_of(self._spark, state).withColumnRenamed(WEIGHT, _STATE_WEIGHT)
+        left = typed_frame(self._spark, delta)
+        right = typed_frame(self._spark, state).withColumnRenamed(WEIGHT, _STATE_WEIGHT)
         keys = [f"key{number}" for number in range(len(pairs))]
         joined = left.join(right, keys, "inner") if keys else left.crossJoin(right)
         weight = (F.col(WEIGHT) * F.col(_STATE_WEIGHT)).alias(WEIGHT)
@@ -50,13 +51,13 @@ class SparkAlgebra:
         if any(pa.types.is_floating(field.type) for field in table.schema):
             return consolidate(table)
         names = [name for name in table.column_names if name != WEIGHT]
-        frame = frame_of(self._spark, table)
+        frame = typed_frame(self._spark, table)
         summed = frame.groupBy(*names).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
         found = summed.select(*names, WEIGHT).toArrow()
         return found.cast(pa.schema([table.schema.field(name) for name in (*names, WEIGHT)]))
 
 
-def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+def typed_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     """An Arrow table in Spark, with the types that its columns have in a view."""
     schema = ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in table.schema)
-    return spark.createDataFrame(table, schema=schema)
+    return frame_of(spark, table, schema)

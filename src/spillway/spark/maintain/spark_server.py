@@ -20,7 +20,7 @@ from spillway.errors import SourceError
 from spillway.maintain import Answer, KeySet, consolidate, delta_schema, negated, row_schema, weighted
 from spillway.maintain.sources import Cut, SourcePosition, SourceTable, TableFiles, Version, recreated
 from spillway.model import Column
-from spillway.spark.maintain.spark_algebra import frame_of
+from spillway.spark.maintain.spark_algebra import typed_frame
 
 
 class SparkServer:
@@ -107,7 +107,7 @@ class SparkServer:
     def _match(self, relation: SourceTable, key_set: KeySet, files: Sequence[str]) -> pa.Table:
         frame = self._frame(relation, files)
         if frame is not None and key_set.columns:
-            keys = frame_of(self._spark, key_set.keys)
+            keys = typed_frame(self._spark, key_set.keys)
             frame = frame.join(F.broadcast(keys), key_set.keys.column_names, "leftsemi")
         return self._collect(frame, relation)
 
