@@ -284,5 +284,14 @@ def make_stream() -> Callable[..., None]:
 
 
 @pytest.fixture
+def wide_streams(tmp_path: Path) -> Path:
+    """One row per key and stream on average; a view that keeps the payload of `c` has twice 4 MB."""
+    chance, rows = np.random.default_rng(8), 6_000
+    for name in "abc":
+        write_stream(tmp_path / "wide" / name, chance.integers(0, rows, rows), files=3, width_bytes=1_400)
+    return tmp_path / "wide"
+
+
+@pytest.fixture
 def job_directory() -> type[JobDirectory]:
     return JobDirectory

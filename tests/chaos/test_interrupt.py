@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from spillway.spark.jvm.master import parse_master
 
 pytestmark = pytest.mark.timeout(600)
 
-FILES, ROWS, WIDTH_BYTES = 3, 6_000, 1_400
 OPTIONS = "spark.driver.extraJavaOptions"
 # These runs are short, too: see `JobDirectory.write`.
 SPARK = f"""[spark]
@@ -32,14 +30,6 @@ SPARK = f"""[spark]
 "spark.sql.codegen.wholeStage" = "false"
 "spark.sql.codegen.factoryMode" = "NO_CODEGEN"
 """
-
-
-@pytest.fixture
-def wide_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Path:
-    chance = np.random.default_rng(8)
-    for name in "abc":
-        make_stream(tmp_path / "wide" / name, chance.integers(0, ROWS, ROWS), FILES, WIDTH_BYTES)
-    return tmp_path / "wide"
 
 
 def cleanups(epochs: list[dict[str, Any]]) -> int:

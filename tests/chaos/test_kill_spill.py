@@ -2,28 +2,16 @@
 
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts a JVM in half a minute
 
 MASTER = "local[2,4]"
-FILES, ROWS, WIDTH_BYTES = 3, 6_000, 1_400
 # Where each life ends, in order: in the n-th epoch of a kind in that life, or any instant of the clean-up.
 LIVES = [("committed", "spill:1"), ("staged", "cleanup:2"), ("instant", "cleanup")]
-
-
-@pytest.fixture
-def wide_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Path:
-    """One row per key and stream on average; the view keeps the payload of `c`, which is twice the budget."""
-    chance = np.random.default_rng(8)
-    for name in "abc":
-        make_stream(tmp_path / "wide" / name, chance.integers(0, ROWS, ROWS), FILES, WIDTH_BYTES)
-    return tmp_path / "wide"
 
 
 def cleanups(epochs: list[dict[str, Any]]) -> int:

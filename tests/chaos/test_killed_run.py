@@ -27,7 +27,7 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "killed", "least"),
-    [("test_with_forks_and_sessions", "worker", 4), ("test_with_spark_and_postgresql", "run", 6)],
+    [("test_with_forks_and_sessions", "worker", 6), ("test_with_spark_and_postgresql", "run", 8)],
 )
 def test_nothing_is_left(name: str, killed: str, least: int, tmp_path: Path) -> None:
     ready = tmp_path / "ready"
@@ -40,29 +40,32 @@ def test_nothing_is_left(name: str, killed: str, least: int, tmp_path: Path) -> 
         "no:cacheprovider",
         f"--basetemp={tmp_path}/base",
     ]
-    with subprocess.Popen(
+    run = subprocess.Popen(
         [sys.executable, "-m", "pytest", *words, f"{HELD}::{name}"],
         env=os.environ | {"SPILLWAY_HELD_READY": str(ready)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    ) as run:
+    )
+    started = [psutil.Process(run.pid)]
+    try:
         assert wait_until(lambda: ready.exists() or run.poll() is not None, START_SECONDS)
         assert run.poll() is None
         told = json.loads(ready.read_text())
-        worker, others = psutil.Process(told["worker"]), [psutil.Process(pid) for pid in told["others"]]
-        started = worker.children(recursive=True) + others
-        started += [process for other in others for process in other.children(recursive=True)]
+        others = [psutil.Process(pid) for pid in told["others"]]
+        for process in (psutil.Process(told["worker"]), *others):
+            started += [process, *process.children(recursive=True)]
         assert len(started) >= least
-        victim = worker if killed == "worker" else psutil.Process(run.pid)
-        started += [worker] if victim.pid == run.pid else []
-        victim.send_signal(signal.SIGKILL)
-        assert wait_until(lambda: not any(map(runs, started)), END_SECONDS), [
+        os.kill(told["worker"] if killed == "worker" else run.pid, signal.SIGKILL)
+        assert wait_until(lambda: run.poll() is not None and not any(map(runs, started)), END_SECONDS), [
             process.cmdline() for process in started if runs(process)
         ]
-        assert wait_until(lambda: run.poll() is not None, END_SECONDS)
-    assert wait_until(lambda: not Path(told["directory"]).exists(), END_SECONDS)
+        assert wait_until(lambda: not Path(told["directory"]).exists(), END_SECONDS)
+    finally:
+        for process in filter(runs, started):
+            process.kill()
+        run.wait()
 
 
 def runs(process: psutil.Process) -> bool:
