@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from spillway.errors import SourceError
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.definition import define_view
 from spillway.maintain.maintenance import Maintenance
 from spillway.maintain.settings import Home

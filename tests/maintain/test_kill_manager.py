@@ -14,7 +14,7 @@ import duckdb
 import psycopg
 import pytest
 
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.maintenance import Maintenance
 
 CHILD = Path(__file__).parent / "busy_manager.py"

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spillway.errors import IncarnationError
-from spillway.job.maintain import parse_maintain_job
+from spillway.job import Document
 from spillway.maintain.maintenance import Maintenance
 
 KINDS = ("sqlite", "duckdb", "delta", "postgresql", "postgresql log")
@@ -151,7 +151,7 @@ class Life:
         else:
             self.o = PostgresSource(lambda: psycopg.connect(dsn, autocommit=True))
         server = {"kind": kind.split()[0], "dsn" if dsn else "path": dsn or "one.db"}
-        self.job = parse_maintain_job(
+        self.job = Document(
             {
                 "view": {"sql": "SELECT o.id AS id, o.v AS v, p.v AS w FROM o JOIN p ON o.k = p.k"},
                 "servers": {"one": server, "two": {"kind": "sqlite", "path": "two.sqlite"}},
@@ -159,7 +159,7 @@ class Life:
                 "maintain": {"store": "view.duckdb", "strategy": "batch"},
             },
             root,
-        )
+        ).maintain_job()
         self.p.create()
         self.o.create()
         for number in range(3):

@@ -5,26 +5,16 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spillway.cli.interruptible import Asked, interruptible
-from spillway.cli.output import print_json, say
+from spillway.cli.output import print_json, print_text, say
 from spillway.errors import JobError, SpillwayError, StateError
-from spillway.job import read_maintain_job
-from spillway.maintain import (
-    AUTO,
-    AlgebraBySize,
-    MaintainJob,
-    Maintenance,
-    RoundReport,
-    explain_dict,
-    explain_text,
-    lag_metrics,
-    run_rounds,
-)
-from spillway.manager.journal import Journal
+
+if TYPE_CHECKING:
+    from spillway.maintain import MaintainJob, Maintenance, RoundReport
 
 VERIFY_HELP = "Recompute the view as of its last round and compare; tells how many later changes wait."
 
@@ -51,6 +41,8 @@ def maintain(
     """Maintain a stored view over databases that go on changing: one round, or round after round."""
     if sum([verify, explain, forget, reload]) > 1:
         raise JobError("--verify, --explain, --forget and --reload exclude each other; give one of them")
+    from spillway.job import read_maintain_job
+
     parsed = read_maintain_job(job)
     with ExitStack() as stack:
         if forget and not parsed.store.exists():
@@ -74,8 +66,10 @@ def _remove(store: Path) -> None:
         store.unlink()
 
 
-def _opened(job: MaintainJob, stack: ExitStack, how: str) -> Maintenance:
+def _opened(job: "MaintainJob", stack: ExitStack, how: str) -> "Maintenance":
     """The maintenance of a job; with a Spark session, which `stack` ends, if it needs one."""
+    from spillway.maintain import AlgebraBySize, Maintenance
+
     if not job.needs_spark:
         return Maintenance(job, how=how)
     from spillway.spark.maintain import ComputeLoad, SparkAlgebra, SparkServer
@@ -87,7 +81,7 @@ def _opened(job: MaintainJob, stack: ExitStack, how: str) -> Maintenance:
     return Maintenance(job, lambda spec: SparkServer(spark, spec.place), algebra, load, how=how)
 
 
-def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
+def _forget(maintenance: "Maintenance", job: "MaintainJob", json: bool) -> None:
     others = maintenance.manager.forget()
     if json:
         print_json({"forgotten": True, "store": str(job.store), "other_stores": others})
@@ -97,12 +91,15 @@ def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
         say(f"changes are still kept for the view in {other}")
 
 
-def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool) -> None:
+def _run(maintenance: "Maintenance", job: "MaintainJob", reloaded: bool, json: bool) -> None:
+    from spillway.maintain import lag_metrics, run_rounds
+    from spillway.manager.journal import Journal
+
     reports: list[RoundReport] = []
     forever = job.until == "forever"
     with Journal(job.store.with_name(job.store.name + ".journal.jsonl")) as journal:
 
-        def done(report: RoundReport) -> None:
+        def done(report: "RoundReport") -> None:
             reports.append(report)
             journal.append({"kind": "round", "time": time.time(), **asdict(report)})
             if not json:
@@ -143,7 +140,7 @@ def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool)
         say(f"{rows:,} rows in {job.store}, table result")
 
 
-def _verify(maintenance: Maintenance, json: bool) -> None:
+def _verify(maintenance: "Maintenance", json: bool) -> None:
     wrong = maintenance.manager.verify()
     waiting = maintenance.manager.waiting_changes()
     state = maintenance.store.state()
@@ -170,7 +167,9 @@ def _verify(maintenance: Maintenance, json: bool) -> None:
             say(f"changes that are not in it yet: {later}; run spillway maintain to apply them")
 
 
-def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: bool) -> None:
+def _explain(maintenance: "Maintenance", job: "MaintainJob", updates: int, json: bool) -> None:
+    from spillway.maintain import AUTO, explain_dict, explain_text
+
     homes = [job.sources[one.source] for one in maintenance.definition.inputs]
     document: dict[str, Any] = explain_dict(
         maintenance.definition,
@@ -182,10 +181,10 @@ def _explain(maintenance: Maintenance, job: MaintainJob, updates: int, json: boo
     if json:
         print_json(document)
     else:
-        typer.echo(explain_text(document))
+        print_text(explain_text(document))
 
 
-def describe(report: RoundReport) -> str:
+def describe(report: "RoundReport") -> str:
     waited = "" if report.freshness_seconds is None else f"; oldest change {report.freshness_seconds:.1f} s"
     return (
         f"round {report.round}: {report.updates:,} updates, {report.delta_rows:,} view rows changed by "

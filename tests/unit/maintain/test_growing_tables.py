@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.choice import CostChoice, candidates
 from spillway.maintain.cost_model import CostModel
 from spillway.maintain.graph import Edge, ViewGraph
