@@ -88,7 +88,7 @@ class Duration:
     type: str = 'duration, such as `"10 seconds"`'
 
     def parse(self, value: Any, place: KeyPlace) -> str:
-        if not isinstance(value, str) or not any(character.isdigit() for character in value):
+        if not isinstance(value, str) or not any(character.isdecimal() for character in value):
             place.refuse(value, 'not a duration; write it like "10 seconds"')
         return kept_secret(value)
 
