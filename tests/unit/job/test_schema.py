@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -22,7 +23,9 @@ from spillway.job import (
 )
 from spillway.job.keys import keys_of
 from spillway.job.keywords import ComputeSettings, RunSettings
+from spillway.job.maintain import MaintainTable, ServerTable
 from spillway.job.tables import TABLES
+from spillway.maintain import MaintainJob, ServerSpec
 from spillway.spark.sinks.factory import FORMATS
 
 ROOT = Path(__file__).parents[3]
@@ -238,3 +241,13 @@ def test_configs_made_in_python_are_checked_too(wrong: dict[str, Any]) -> None:
 
 def test_sinks_that_are_declared_are_those_that_open() -> None:
     assert (*SINK_FORMATS, "function") == FORMATS
+
+
+def test_a_maintained_view_has_the_same_defaults_in_python() -> None:
+    table = {key.attribute: key.default for key in keys_of(MaintainTable)}
+    job = {field.name: field.default for field in fields(MaintainJob)}
+    for name in ("strategy", "until", "interval_seconds", "spark_rows"):
+        assert table[name] == job[name]
+    server = {field.name: field.default for field in fields(ServerSpec)}
+    for key in keys_of(ServerTable):
+        assert key.attribute not in server or key.is_required or key.default == server[key.attribute]
