@@ -26,6 +26,9 @@ class Expanded(str):
         made.written, made.taken = written or text, taken or {}
         return made
 
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)  # a worker gets a plain text and need not import this
+
 
 def expanded(value: Any, where: str, environment: Mapping[str, str]) -> Any:
     """A value of a job file with its variables replaced, in lists and tables too."""

@@ -98,9 +98,8 @@ def check_values(config: Any, table: str) -> None:
 def from_keywords(config: type[Any], given: Mapping[str, Any], table: str, call: str) -> dict[str, Any]:
     """Fields of a config from keywords: names of fields, or of keys as the job file has them."""
     keys = keys_of(config)
-    refuse_unknown(
-        given, {name for key in keys for name in (key.attribute, key.name) if "." not in name}, call
-    )
+    names = (name for key in keys for name in (key.name, key.attribute) if "." not in name)
+    refuse_unknown(given, dict.fromkeys(names), call)
     values: dict[str, Any] = {}
     for name, value in given.items():
         key = next((key for key in keys if key.attribute == name), None) or _fitting(keys, name, value)

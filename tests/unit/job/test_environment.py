@@ -69,11 +69,12 @@ def test_an_unset_variable_is_named_with_its_place(tmp_path: Path) -> None:
         Document(tables, tmp_path, Path("job.toml"), {}).check()
 
 
-def test_an_expanded_text_travels() -> None:
+def test_an_expanded_text_is_a_plain_one_elsewhere() -> None:
     text = expanded("${DIR}/x", WHERE, VARIABLES)
     assert isinstance(text, Expanded)
+    assert (text.written, text.taken) == ("${DIR}/x", {"DIR": "here"})
     copy = pickle.loads(pickle.dumps(text))
-    assert (copy, copy.written, copy.taken) == ("here/x", "${DIR}/x", {"DIR": "here"})
+    assert (copy, type(copy)) == ("here/x", str)
 
 
 def test_the_environment_is_not_in_the_representation(tmp_path: Path) -> None:
