@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.explain import draw_text, tree_report
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation
 from spillway.compute.trees.choice import choose
 
 ROWS = {"orders": 1e6, "lines": 4e6, "parts": 2e4, "customers": 1e5, "nations": 25.0, "reviews": 3e5}
@@ -19,10 +19,10 @@ KEYS = (
 def test_text(golden: Callable[[str, str], None]) -> None:
     relations = tuple(Relation(name, rows) for name, rows in ROWS.items())
     classes = tuple(
-        KeyClass(members, {(a, b): share for a in members for b in members if a < b}, label)
+        JoinKey(members, {(a, b): share for a in members for b in members if a < b}, label)
         for label, members, share in KEYS
     )
-    model = CostModel(JoinGraph(relations, classes))
+    model = TreeCost(JoinGraph(relations, classes))
     plan = choose(model, "segmented-bushy")
     measured = {
         number: {

@@ -16,14 +16,14 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spillway.compute import ComputeConfig
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import steps
 from spillway.compute.trees.choice import ALGORITHMS, choose
 from spillway.errors import ComputeError, SinkError, SourceError
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
-from spillway.spark.compute.computation import Computation
-from spillway.spark.compute.execution import SegmentEvent
+from spillway.spark.compute.computation import Computation, plan_computation
+from spillway.spark.compute.segment_progress import SegmentEvent
 from spillway.spark.compute.view_writer import ViewWriter
 from spillway.workload.multi_join import MultiJoin, generate_query
 
@@ -48,7 +48,7 @@ def frames(spark: SparkSession, tables: dict[str, pa.Table]) -> dict[str, Any]:
 
 def check_measured(computation: Computation, summary: dict[str, Any], tables: dict[str, pa.Table]) -> None:
     """Every join of every segment has the rows that DuckDB counts for its relations."""
-    graph = computation.model.graph
+    graph = computation.plan.cost.graph
     for segment, told in zip(computation.plan.tree.segments(), summary["segments"], strict=True):
         for step, join in zip(steps(graph, segment), told["joins"], strict=True):
             members = list(members_of(step.after))
@@ -77,14 +77,16 @@ def test_trees_give_the_same_rows(
     truth = counted(expected(tables, query.sql))
     assert truth
     sources = frames(spark, tables)
-    computation = Computation(spark, query.sql, sources, ComputeConfig(way="tree", memory_bytes=memory_bytes))
+    computation = plan_computation(
+        spark, query.sql, sources, ComputeConfig(way="tree", memory_bytes=memory_bytes)
+    )
     seen: set[object] = set()
     for name in names:
-        computation.plan = choose(computation.model, name)
-        if computation.plan.tree in seen:
+        plan = computation.plan = computation.plan.with_tree(choose(computation.plan.cost, name).tree)
+        if plan.tree in seen:
             continue
-        seen.add(computation.plan.tree)
-        assert memory_bytes is None or len(list(computation.plan.tree.segments())) > 1
+        seen.add(plan.tree)
+        assert memory_bytes is None or len(list(plan.tree.segments())) > 1
         out = tmp_path / name
         summary = computation.run(SinkSpec("parquet", str(out)))
         assert counted(pq.read_table(out)) == truth, name
@@ -104,8 +106,8 @@ def test_plain_files_are_joined_by_columns(
     query.write(tmp_path / "data")
     specs = {name: SourceSpec(name, "parquet", str(tmp_path / "data" / name)) for name in tables}
     config = ComputeConfig(tree="greedy")
-    computation = Computation(spark, query.sql + where, specs, config)
-    assert computation.model.machine.by_columns == (not where)
+    computation = plan_computation(spark, query.sql + where, specs, config)
+    assert computation.plan.cost.machine.by_columns == (not where)
     summary = computation.run(SinkSpec("parquet", str(tmp_path / "out")))
     assert counted(pq.read_table(tmp_path / "out")) == counted(expected(tables, query.sql))
     check_measured(computation, summary, tables)
@@ -127,8 +129,10 @@ def test_columns_that_tasks_cannot_read_alone(spark: SparkSession, tmp_path: Pat
             "a.n = b.n",
         ),
     ):
-        computation = Computation(spark, f"SELECT a.n AS m FROM a JOIN b ON {on}", {"a": text, "b": other})
-        assert computation.decision.way == "spark"
+        computation = plan_computation(
+            spark, f"SELECT a.n AS m FROM a JOIN b ON {on}", {"a": text, "b": other}
+        )
+        assert computation.plan.way == "spark"
         assert computation.run(SinkSpec("count"))["rows"] == 1
 
 
@@ -137,7 +141,7 @@ def test_cycles_residuals_expressions_and_types(
     spark: SparkSession, tmp_path: Path, counted: Counted, partitioned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if partitioned:
-        monkeypatch.setattr("spillway.spark.compute.computation.REPLICATE_BYTES", 0.0)
+        monkeypatch.setattr("spillway.compute.planner.REPLICATE_BYTES", 0.0)
     tables = {
         "a": pa.table(
             {"k": [1, 2, 2, None, 5], "x": pa.array([1, 2, 3, 4, 5], pa.int32()), "s": list("abcde")}
@@ -149,7 +153,7 @@ def test_cycles_residuals_expressions_and_types(
         "SELECT a.s || '-' || coalesce(c.t, '') AS st, b.y * 2 AS y2 FROM a JOIN b ON a.k = b.k "
         "JOIN c ON a.x = c.x AND b.y = c.y WHERE a.x < b.y + 3 AND b.y > 0.5"
     )
-    computation = Computation(spark, sql, frames(spark, tables), ComputeConfig(tree="segmented-bushy"))
+    computation = plan_computation(spark, sql, frames(spark, tables), ComputeConfig(tree="segmented-bushy"))
     computation.run(SinkSpec("parquet", str(tmp_path / "out")))
     truth = counted(expected(tables, sql))
     assert truth
@@ -160,7 +164,7 @@ def test_an_empty_relation_empties_the_view(spark: SparkSession, tmp_path: Path)
     query = generate_query(4, 1, **SMALL)
     tables = tables_of(query)
     tables["r2"] = tables["r2"].slice(0, 0)
-    computation = Computation(spark, query.sql, frames(spark, tables))
+    computation = plan_computation(spark, query.sql, frames(spark, tables))
     assert computation.run(SinkSpec("delta", str(tmp_path / "out")))["rows"] == 0
     assert DeltaTable(tmp_path / "out").to_pyarrow_table().num_rows == 0
 
@@ -173,10 +177,10 @@ def test_stored_sources_of_all_formats(spark: SparkSession, tmp_path: Path, coun
     for (name, table), kind in zip(tables.items(), kinds, strict=True):
         specs[name] = _store(table, name, kind, tmp_path)
     out = tmp_path / "out"
-    Computation(spark, query.sql, specs).run(SinkSpec("delta", str(out)))
+    plan_computation(spark, query.sql, specs).run(SinkSpec("delta", str(out)))
     assert counted(DeltaTable(out).to_pyarrow_table()) == counted(expected(tables, query.sql))
     with pytest.raises(SinkError, match="is not empty"):
-        Computation(spark, query.sql, specs).run(SinkSpec("delta", str(out)))
+        plan_computation(spark, query.sql, specs).run(SinkSpec("delta", str(out)))
     assert DeltaTable(out).version() == 0
 
 
@@ -215,7 +219,7 @@ def test_bad_sources_are_refused(spark: SparkSession, tmp_path: Path) -> None:
         (SourceSpec("a", "table", options={"table": "nowhere"}), "cannot be opened"),
     ):
         with pytest.raises(SourceError, match=message):
-            Computation(spark, sql, {"a": spec, "b": other})
+            plan_computation(spark, sql, {"a": spec, "b": other})
 
 
 def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -230,7 +234,7 @@ def test_cancel_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     sources = frames(spark, tables_of(query))
     sources["r0"] = sources["r0"].withColumn("p", F.expr("reflect('java.lang.Thread', 'sleep', 25L)"))
     config = ComputeConfig(way="tree", sample=0.01)
-    holder.append(Computation(spark, query.sql, sources, config, listener=cancel))
+    holder.append(plan_computation(spark, query.sql, sources, config, listener=cancel))
     with pytest.raises(ComputeError, match="cancelled"):
         holder[0].run(SinkSpec("parquet", str(tmp_path / "out")))
     assert list(tmp_path.iterdir()) == []
@@ -242,7 +246,9 @@ def test_cancel_withdraws_a_complete_result(
 ) -> None:
     """The jobs are over when the run is cancelled; what they wrote does not come to light."""
     query = generate_query(3, 2, rows=(100, 150), result_rows=(100, 1_000))
-    made = Computation(spark, query.sql, frames(spark, tables_of(query)), ComputeConfig(way=way, sample=0.01))
+    made = plan_computation(
+        spark, query.sql, frames(spark, tables_of(query)), ComputeConfig(way=way, sample=0.01)
+    )
     check = ViewWriter.check_wanted
 
     def cancelled(writer: ViewWriter) -> None:

@@ -15,7 +15,7 @@ from spillway.lab.bench.compute_metrics import AS_WRITTEN, CHOSEN, DUCKDB, compu
 from spillway.lab.bench.compute_run import ComputeBench
 from spillway.lab.engines.result_sum import query_sum
 from spillway.lab.engines.spark_compute import SparkPeer, noop
-from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.computation import plan_computation
 from spillway.workload.multi_join import generate_query
 
 
@@ -53,8 +53,8 @@ def test_memory_for_a_third_of_the_hash_tables(spark: SparkSession, tmp_path: Pa
         one.name: SourceSpec(one.name, "parquet", str(tmp_path / "data" / one.name))
         for one in query.relations
     }
-    computation = Computation(spark, query.sql, specs)
-    short = short_memory(spark, computation, UnitCosts(), tmp_path, 300.0)
+    computation = plan_computation(spark, query.sql, specs)
+    short = short_memory(computation, UnitCosts(), tmp_path, 300.0)
     with duckdb.connect() as database:
         for index, one in enumerate(query.relations):
             database.register(one.name, query.table(index))

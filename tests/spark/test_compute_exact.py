@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from spillway.compute import ComputeConfig
 from spillway.compute.trees.choice import ALGORITHMS, choose
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
-from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.computation import plan_computation
 
 INTEGERS = {"int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64()}
 TYPES = INTEGERS | {
@@ -138,19 +138,20 @@ def counted(table: pa.Table) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("seed", range(8))
 def test_random_views_have_duckdbs_rows(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     drawn = DrawnView(seed, tmp_path)
-    by_columns = Computation(spark, drawn.sql, drawn.specs, ComputeConfig(way="tree"))
+    by_columns = plan_computation(spark, drawn.sql, drawn.specs, ComputeConfig(way="tree"))
     frames = {name: spark.read.parquet(str(spec.path)) for name, spec in drawn.specs.items()}
     memory = 80 << 20 if seed % 2 else None
-    by_sql = Computation(spark, drawn.sql, frames, ComputeConfig(way="tree", memory_bytes=memory))
-    assert not by_sql.model.machine.by_columns
-    by_spark = Computation(spark, drawn.sql, drawn.specs, ComputeConfig(way="spark"))
+    by_sql = plan_computation(spark, drawn.sql, frames, ComputeConfig(way="tree", memory_bytes=memory))
+    assert not by_sql.plan.cost.machine.by_columns
+    by_spark = plan_computation(spark, drawn.sql, drawn.specs, ComputeConfig(way="spark"))
     shapes = [(by_sql, "chosen"), (by_spark, "chosen")]
-    if by_columns.model.machine.by_columns:
+    if by_columns.plan.cost.machine.by_columns:
         shapes += [
             (by_columns, name) for name in ("chosen", *random.Random(seed).sample(sorted(ALGORITHMS), 2))
         ]
     for number, (computation, name) in enumerate(shapes):
-        computation.plan = choose(computation.model, name)
+        if name != "chosen":
+            computation.plan = computation.plan.with_tree(choose(computation.plan.cost, name).tree)
         out = tmp_path / f"out-{number}"
         computation.run(SinkSpec("parquet", str(out)))
         assert counted(pq.read_table(out)) == drawn.rows, (name, drawn.sql)
@@ -166,7 +167,7 @@ def test_a_directory_that_is_a_column_wins_over_the_file(spark: SparkSession, tm
         "a": SourceSpec("a", "parquet", str(tmp_path / "a")),
         "b": SourceSpec("b", "parquet", str(tmp_path / "b.parquet")),
     }
-    computation = Computation(spark, "SELECT a.k, a.n FROM a JOIN b ON a.k = b.k", specs)
+    computation = plan_computation(spark, "SELECT a.k, a.n FROM a JOIN b ON a.k = b.k", specs)
     computation.run(SinkSpec("parquet", str(tmp_path / "out")))
     assert counted(pq.read_table(tmp_path / "out")) == {(5, 10): 1, (5, 20): 1}
 
@@ -176,4 +177,4 @@ def test_a_condition_on_no_relation_counts(spark: SparkSession, tmp_path: Path, 
     pq.write_table(pa.table({"k": [1, 7]}), tmp_path / "a.parquet")
     specs = {name: SourceSpec(name, "parquet", str(tmp_path / "a.parquet")) for name in ("a", "b")}
     sql = f"SELECT a.k FROM a JOIN b ON a.k = b.k WHERE {condition}"
-    assert Computation(spark, sql, specs).run(SinkSpec("count"))["rows"] == 0
+    assert plan_computation(spark, sql, specs).run(SinkSpec("count"))["rows"] == 0

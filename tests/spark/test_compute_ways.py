@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from spillway.compute import ComputeConfig
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import BudgetError, JobError
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.lab.bench.tpch import query_figures
 from spillway.lab.bench.tpch_run import TpchBench
-from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.computation import plan_computation
 from spillway.workload.multi_join import generate_query
 from spillway.workload.tpch import tables_of
 
@@ -49,9 +49,9 @@ def truth(sql: str, specs: dict[str, SourceSpec]) -> pa.Table:
 
 def test_many_small_relations_are_joined_by_columns(spark: SparkSession, tmp_path: Path) -> None:
     sql, specs = stored(tmp_path / "data", 8)
-    computation = Computation(spark, sql, specs)
-    assert computation.decision.way == "columns"
-    assert "times as fast as Spark's own plan" in computation.decision.reason
+    computation = plan_computation(spark, sql, specs)
+    assert computation.plan.way == "columns"
+    assert "times as fast as Spark's own plan" in computation.plan.reason
     assert "by columns: estimated" in computation.explain()
     assert computation.report()["way"] == "columns"
 
@@ -61,22 +61,22 @@ def test_few_relations_are_left_to_spark(spark: SparkSession, tmp_path: Path, co
     sql, specs = stored(tmp_path / "data", 2)
     frames = {name: spark.read.parquet(str(spec.path)) for name, spec in specs.items()}
     for sources in (specs, frames):
-        computation = Computation(spark, sql, sources)
-        assert computation.decision.way == "spark"
+        computation = plan_computation(spark, sql, sources)
+        assert computation.plan.way == "spark"
         assert computation.explain().startswith("Spark's own plan: no clear gain is expected")
         out = tmp_path / f"out-{id(sources)}"
         summary = computation.run(SinkSpec("parquet", str(out)))
         assert counted(pq.read_table(out)) == counted(truth(sql, specs))
         assert (summary["way"], summary["table_bytes_peak"]) == ("spark", None)
-    assert "no local Parquet files" in summary["reason"]
+    assert "not local Parquet files" in summary["reason"]
     assert list(out.parent.glob(".*")) == []
 
 
 def test_a_limit_that_cannot_be_kept_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     sql, specs = stored(tmp_path / "data", 4)
     config = ComputeConfig(memory_bytes=700_000)
-    with pytest.raises(BudgetError, match=r"memory = 0.7 MB cannot be kept: .* give at least that"):
-        Computation(spark, sql, specs, config)
+    with pytest.raises(BudgetError, match=r"memory = 0.7 MB is too small: .* give at least that"):
+        plan_computation(spark, sql, specs, config)
     with pytest.raises(JobError, match="takes no tree and no memory"):
         ComputeConfig(way="spark", memory_bytes=1 << 30)
 
@@ -87,7 +87,7 @@ def test_estimates_of_memory_are_corrected_by_what_was_measured(
 ) -> None:
     sql, specs = stored(tmp_path / "data", 4, rows=20_000)
     config = ComputeConfig(memory_bytes=400 << 20)
-    first = Computation(spark, sql + where, specs, config)
+    first = plan_computation(spark, sql + where, specs, config)
     summary = first.run(SinkSpec("count"))
     assert summary["way"] == ("statements" if where else "columns")
     assert summary["fits_memory"]
@@ -98,27 +98,24 @@ def test_estimates_of_memory_are_corrected_by_what_was_measured(
     learned.write_text(json.dumps({way: factor * 50}))
     small = replace(config, memory_bytes=100 << 20)
     if where:
-        with pytest.raises(BudgetError, match="cannot be kept"):
-            Computation(spark, sql + where, specs, small)
+        with pytest.raises(BudgetError, match="is too small"):
+            plan_computation(spark, sql + where, specs, small)
     else:
-        assert Computation(spark, sql, specs, small).decision.way == "statements"
+        assert plan_computation(spark, sql, specs, small).plan.way == "statements"
     learned.write_text("damaged")
-    assert Computation(spark, sql + where, specs, config).decision.way == way
+    assert plan_computation(spark, sql + where, specs, config).plan.way == way
 
 
 def test_tasks_that_would_hold_too_much_give_way_to_statements(
     spark: SparkSession, tmp_path: Path, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The estimate is far too low: tasks stop, nothing is written, and statements compute the view."""
-    monkeypatch.setattr("spillway.spark.compute.computation.column_bytes", lambda *_: 1.0)
+    monkeypatch.setattr("spillway.compute.plan.column_bytes", lambda *_: 1.0)
     sql, specs = stored(tmp_path / "data", 3, rows=150_000)
-    computation = Computation(spark, sql, specs, ComputeConfig(memory_bytes=12 << 20, tree="greedy"))
-    computation.statements = type(computation.statements)(
-        computation.statements.graph,
-        None,
-        replace(computation.statements.machine, table_page_bytes=float(1 << 10)),
-    )
-    assert computation.decision.way == "columns"
+    computation = plan_computation(spark, sql, specs, ComputeConfig(memory_bytes=12 << 20, tree="greedy"))
+    resources = replace(computation.facts.resources, table_page_bytes=float(1 << 10))
+    computation.facts = replace(computation.facts, resources=resources)
+    assert computation.plan.way == "columns"
     summary = computation.run(SinkSpec("parquet", str(tmp_path / "out")))
     assert summary["way"] == "statements"
     assert "would hold more than the memory limit" in summary["reason"]
@@ -135,10 +132,10 @@ def test_statistics_are_those_of_the_files_whatever_the_sources_are_called(
     sql = "SELECT a.k FROM a JOIN b ON a.k = b.k"
     large, small = (SourceSpec("x", "parquet", str(tmp_path / name)) for name in ("large", "small"))
     for sources, rows in (({"a": large, "b": small}, [5_000, 5]), ({"b": large, "a": small}, [5, 5_000])):
-        computation = Computation(
+        computation = plan_computation(
             spark, sql, {name: replace(one, name=name) for name, one in sources.items()}
         )
-        assert [one.rows for one in computation.statistics] == rows
+        assert [relation.rows for relation in computation.facts.statistics] == rows
 
 
 def test_a_tpch_query_by_both(spark: SparkSession, tmp_path: Path) -> None:

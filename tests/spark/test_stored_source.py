@@ -16,10 +16,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
+from spillway.compute import ComputeConfig
 from spillway.errors import SinkError, SourceError
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
-from spillway.spark.compute.computation import Computation
+from spillway.spark.compute.computation import plan_computation
 from spillway.spark.compute.stored_source import open_stored_source
 from spillway.spark.compute.view_writer import ViewWriter
 
@@ -66,7 +66,7 @@ def test_a_delta_table_has_its_own_schema(spark: SparkSession, tmp_path: Path, s
         sql = "SELECT a.s, b.m0, a.n FROM t a JOIN t b ON a.s = b.s"
         specs = {"t": SourceSpec("t", "delta", str(tmp_path / "a table"))}
         out = tmp_path / f"out-{way}"
-        Computation(spark, sql, specs, ComputeConfig(way=way)).run(SinkSpec("parquet", str(out)))
+        plan_computation(spark, sql, specs, ComputeConfig(way=way)).run(SinkSpec("parquet", str(out)))
         with duckdb.connect() as database:
             database.register("t", table.to_pyarrow_table())
             wanted = database.sql(sql).fetchall()
@@ -157,7 +157,7 @@ def test_a_file_that_lacks_a_column_is_refused(
     parquet_files(tmp_path / "b", first)
     specs = {name: SourceSpec(name, "parquet", str(tmp_path / name)) for name in "ab"}
     with pytest.raises(SourceError) as caught:
-        Computation(spark, JOINED, specs, ComputeConfig(way=way))
+        plan_computation(spark, JOINED, specs, ComputeConfig(way=way))
     assert words in str(caught.value)
     assert "[sources.a]" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -179,9 +179,9 @@ def test_a_given_schema_allows_nulls_that_are_no_keys(
     }
     if lacks is not None:
         with pytest.raises(SourceError, match=f"has no column {lacks}"):
-            Computation(spark, JOINED, specs)
+            plan_computation(spark, JOINED, specs)
         return
-    Computation(spark, JOINED, specs).run(SinkSpec("parquet", str(tmp_path / "out")))
+    plan_computation(spark, JOINED, specs).run(SinkSpec("parquet", str(tmp_path / "out")))
     found = spark.read.parquet(str(tmp_path / "out")).collect()
     assert counted(found) == Counter({(1, 1): 1, (2, 2): 1, (None, 1): 1, (None, 2): 1})
 
@@ -193,12 +193,12 @@ def test_a_sink_that_cannot_be_written_is_refused_before_the_join(
 ) -> None:
     (tmp_path / "file").touch()
     frame = spark.range(3)
-    computation = Computation(
+    computation = plan_computation(
         spark, "SELECT a.id AS x FROM a JOIN b ON a.id = b.id", {"a": frame, "b": frame}
     )
     before = spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
     with pytest.raises(SinkError, match="allow writing there, or give another path"):
         computation.run(SinkSpec(kind, str(tmp_path / place)))
     assert spark.sparkContext._jsc.sc().dagScheduler().nextJobId() == before
-    ViewWriter(SinkSpec(kind, str(tmp_path / "new" / "out")))
+    ViewWriter.to(SinkSpec(kind, str(tmp_path / "new" / "out")))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

@@ -73,9 +73,9 @@ def run_compute_job(job: "ComputeJob", listener: "Listener | None" = None) -> di
 
 def _computation(spark: Any, job: "ComputeJob", listener: "Listener | None") -> "Computation":
     from spillway.job import read_costs
-    from spillway.spark.compute import Computation
+    from spillway.spark.compute import plan_computation
 
-    return Computation(spark, job.view, job.sources, job.compute, units=read_costs(), listener=listener)
+    return plan_computation(spark, job.view, job.sources, job.compute, units=read_costs(), listener=listener)
 
 
 def _draw(report: dict[str, Any], path: Path) -> None:

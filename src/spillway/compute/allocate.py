@@ -1,8 +1,8 @@
 """Processors for segments that run side by side, in proportion to what they build (dissertation, 3.2).
 
 Every segment gets one, and each further processor goes to the segment that builds most per processor, so that
-all are given out and a larger segment never has fewer. Where there are fewer processors than segments they
-share, and the shares add up to more than there is.
+all are given out and a larger segment never has fewer. If there are fewer processors than segments, segments
+share them, and the shares add up to more than there are.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from spillway.compute.join_graph import JoinGraph, KeyClass, members_of
+from spillway.compute.join_graph import JoinGraph, JoinKey, members_of
 
 
 class Cardinality:
@@ -41,12 +41,12 @@ class Cardinality:
 
     def matches(self, number: int, left: int, right: int) -> float:
         """Pairs of rows of two sets that one key class alone lets pass."""
-        one, members = self._graph.classes[number], self._graph.masks[number]
+        key, members = self._graph.classes[number], self._graph.masks[number]
         share = 1.0
         for mask, sign in ((left | right, 1), (left, -1), (right, -1)):
             present = members & mask
             if present & (present - 1):
-                share *= self._share(number, one, present) ** sign
+                share *= self._share(number, key, present) ** sign
         return self.rows(left) * self.rows(right) * share
 
     def by_matches(self, classes: Sequence[int], left: int, right: int) -> tuple[int, ...]:
@@ -64,20 +64,20 @@ class Cardinality:
                 rows *= self._graph.residual_selectivity
         return rows
 
-    def _share(self, number: int, one: KeyClass, present: int) -> float:
+    def _share(self, number: int, key: JoinKey, present: int) -> float:
         found = self._shares.get((number, present))
         if found is None:
-            found = self._shares[number, present] = _spanning_share(one, tuple(members_of(present)))
+            found = self._shares[number, present] = _spanning_share(key, tuple(members_of(present)))
         return found
 
 
-def _spanning_share(one: KeyClass, members: tuple[int, ...]) -> float:
+def _spanning_share(key: JoinKey, members: tuple[int, ...]) -> float:
     """The product of the selectivities of a minimum spanning tree (Prim)."""
     share = 1.0
     reached, waiting = {members[0]}, set(members[1:])
     while waiting:
         selectivity, nearest = min(
-            (one.selectivity[min(a, b), max(a, b)], b) for a in reached for b in waiting
+            (key.selectivity[min(a, b), max(a, b)], b) for a in reached for b in waiting
         )
         share *= selectivity
         reached.add(nearest)

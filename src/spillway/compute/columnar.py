@@ -4,8 +4,9 @@ For relations of some thousand to some million rows Spark's own joins spend most
 code is generated and compiled for every statement, and every hash table is a job. Here a task joins with
 numpy instead. Invariant: only positions move through the joins; the result's columns are gathered once, at
 the end. Every task has all hash tables and an equal share of the rows that probe; it counts the memory of all
-of its arrays and gives up where a limit would be exceeded. Known limit: keys are integers, what two tasks
-build they build twice, and of several keys one finds the pairs that the others are compared for."""
+of its arrays and gives up if they would exceed a limit. Known limits: keys are integers; every task builds
+all hash tables; if several keys join, one of them finds pairs and the others are compared for each pair.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +33,14 @@ Report = Callable[[int, int, int], None]
 MOST_ROWS = 1 << 18
 """Rows that one step makes at a time; more are made in pieces."""
 MOST_BYTES = 1 << 28
-"""Text that is gathered at a time: one Arrow column of text holds at most 2 GB."""
+"""Bytes of text that are gathered at a time: an Arrow column of text holds at most 2 GB."""
 POSITION_BYTES = 8
 TABLE_ARRAYS = 4
-"""What a row of a hash table takes, in positions: its place, its key, and its part of the addresses."""
+"""The memory of a row in a hash table, in positions: its place, its key, and its part of the addresses."""
 SORTING_ARRAYS = 4
-"""What sorting takes while a table is made, in copies of its keys."""
+"""The memory that sorting needs while a table is made, in copies of its keys."""
 DENSE = 8
-"""Keys are looked up by address where their range is at most so many times their number."""
+"""Keys are looked up by address if their range is at most this many times their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class ColumnarJoin:
     outputs: tuple[tuple[int, str], ...]
     """The columns of the result, with their relation."""
     limit_bytes: float | None = None
-    """What one task may hold; None: anything."""
+    """The bytes that one task may hold; None: no limit."""
 
 
 class ColumnMemoryError(Exception):
@@ -117,7 +118,7 @@ class ShareOfJoin:
 
     def __init__(self, plan: ColumnarJoin, share: int, shares: int, report: Report) -> None:
         self._plan, self._share, self._shares, self._report = plan, share, shares, report
-        self._numbers = {one: number for number, one in enumerate(plan.tree.segments())}
+        self._numbers = {segment: number for number, segment in enumerate(plan.tree.segments())}
         self._table = cache(self._read)
         self._key = cache(self._read_key)
         self._cardinality = Cardinality(plan.graph)
@@ -145,7 +146,7 @@ class ShareOfJoin:
                 for relation, name in self._plan.outputs
                 if pa.types.is_string(self._table(relation).schema.field(name).type)
             ]
-            self._widest_bytes = max(1, sum(pc.max(pc.binary_length(one)).as_py() or 0 for one in texts))
+            self._widest_bytes = max(1, sum(pc.max(pc.binary_length(text)).as_py() or 0 for text in texts))
         return self._widest_bytes
 
     def _segment(self, segment: Segment) -> Iterator[Rows]:
@@ -158,10 +159,10 @@ class ShareOfJoin:
             build = mask_of_input(step.build)
             classes.append(self._cardinality.by_matches(step.classes, step.before, build))
             values, valid = self._values(classes[-1][0], build, side)
-            self._hold(sum(one.nbytes for one in side.values()), SORTING_ARRAYS * values.nbytes)
+            self._hold(sum(positions.nbytes for positions in side.values()), SORTING_ARRAYS * values.nbytes)
             tables.append(KeyTable(values, valid))
             self._hold(tables[-1].nbytes)
-        told = is_final or self._share == 0  # all tasks make the same rows of the other segments
+        is_counted = is_final or self._share == 0  # all tasks make the same rows of the other segments
 
         def flow(number: int, rows: Rows) -> Iterator[Rows]:
             if number == len(made):
@@ -175,12 +176,12 @@ class ShareOfJoin:
                 taken = int(ends[start - 1]) if start else 0
                 stop = max(start + 1, int(np.searchsorted(ends, taken + MOST_ROWS, side="right")))
                 which, found = table.expand(first[start:stop], count[start:stop])
-                joined = {one: at[start:stop][which] for one, at in rows.items()}
-                joined |= {one: at[found] for one, at in side.items()}
+                joined = {relation: at[start:stop][which] for relation, at in rows.items()}
+                joined |= {relation: at[found] for relation, at in side.items()}
                 self._working[self._numbers[segment], number] = (len(joined) + 2) * found.nbytes
                 self._hold(0, sum(self._working.values()))
                 joined = self._equal(classes[number][1:], step.before, mask_of_input(step.build), joined)
-                if told:
+                if is_counted:
                     self._report(self._numbers[segment], number, _count(joined))
                 if _count(joined):
                     yield from flow(number + 1, joined)
@@ -190,29 +191,29 @@ class ShareOfJoin:
         if is_final:
             size = _count(probe)
             begin, end = (size * n // self._shares for n in (self._share, self._share + 1))
-            probe = {one: at[begin:end] for one, at in probe.items()}
+            probe = {relation: at[begin:end] for relation, at in probe.items()}
         for begin in range(0, _count(probe), MOST_ROWS):
-            yield from flow(0, {one: at[begin : begin + MOST_ROWS] for one, at in probe.items()})
+            yield from flow(0, {relation: at[begin : begin + MOST_ROWS] for relation, at in probe.items()})
 
-    def _side(self, one: Input) -> Rows:
-        if isinstance(one, int):
-            return {one: np.arange(self._table(one).num_rows)}
-        found = list(self._segment(one))
+    def _side(self, side: Input) -> Rows:
+        if isinstance(side, int):
+            return {side: np.arange(self._table(side).num_rows)}
+        found = list(self._segment(side))
         return {
             relation: np.concatenate([rows[relation] for rows in found] or [np.zeros(0, np.int64)])
-            for relation in members_of(one.mask)
+            for relation in members_of(side.mask)
         }
 
     def _values(self, number: int, mask: int, rows: Rows) -> tuple[Positions, npt.NDArray[np.bool_] | None]:
         """The key of each row, by the first relation of the set that has it."""
         columns = self._plan.keys[number]
-        relation = next(one for one in members_of(mask) if one in columns)
+        relation = next(relation for relation in members_of(mask) if relation in columns)
         values, valid = self._key(relation, columns[relation])
         at = rows[relation]
         return values[at], None if valid is None else valid[at]
 
     def _equal(self, classes: Sequence[int], before: int, added: int, rows: Rows) -> Rows:
-        """The rows that further keys let pass."""
+        """The rows whose further keys are equal, too."""
         for number in classes:
             (left, left_valid), (right, right_valid) = (
                 self._values(number, mask, rows) for mask in (before, added)
@@ -220,7 +221,7 @@ class ShareOfJoin:
             same = left == right
             for valid in (left_valid, right_valid):
                 same = same if valid is None else same & valid
-            rows = {one: at[same] for one, at in rows.items()}
+            rows = {relation: at[same] for relation, at in rows.items()}
         return rows
 
     def _read(self, relation: int) -> pa.Table:
@@ -240,7 +241,7 @@ class ShareOfJoin:
         return values, valid
 
     def _hold(self, size: int, passing: int = 0) -> None:
-        """Count `size` bytes that stay, and others that only pass."""
+        """Count `size` bytes that stay, and `passing` bytes that are freed soon."""
         self._held += size
         self.peak_bytes = max(self.peak_bytes, self._held + passing)
         limit = self._plan.limit_bytes
@@ -249,11 +250,11 @@ class ShareOfJoin:
 
 
 def column_bytes(graph: JoinGraph, tree: Segment, keys: Sequence[Mapping[int, str]]) -> float:
-    """What one task is estimated to hold: columns, keys, hash tables, and rows on their way."""
+    """The bytes that one task is estimated to hold: columns, keys, hash tables, and rows between joins."""
     cardinality = Cardinality(graph)
     held = passing = 0.0
     for index, relation in enumerate(graph.relations):
-        held += relation.rows * (relation.row_bytes + POSITION_BYTES * sum(index in one for one in keys))
+        held += relation.rows * (relation.row_bytes + POSITION_BYTES * sum(index in key for key in keys))
         passing = max(passing, relation.rows * relation.row_bytes)
     working = 0.0
     for segment in tree.segments():
@@ -269,7 +270,7 @@ def column_bytes(graph: JoinGraph, tree: Segment, keys: Sequence[Mapping[int, st
 
 
 def read_file(file: str, columns: list[str], *, use_threads: bool = True) -> pa.Table:
-    """Columns of one file, and only what is in it: directories such as `k=1` above it say nothing."""
+    """Columns of one file; directories above it, such as `k=1`, add none."""
     return pq.read_table(file, columns=columns, use_threads=use_threads, partitioning=None)
 
 

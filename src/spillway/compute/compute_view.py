@@ -1,9 +1,9 @@
-"""A view over stored relations, taken apart: what is read of each relation, key classes, residual predicates.
+"""The parts of a view over stored relations: what is read of each relation, key classes, residual predicates.
 
-Every value that is needed after a relation's own filters becomes one column with a name that is unique over
-the view, so that joins in any order never meet two columns of one name. Equalities fall into classes only
-where all their columns have the same type: comparing across types is not transitive. Known limit: windows
-and statistics belong to running views and are refused.
+Every value that is needed after a relation's own filters becomes a column whose name is unique in the view,
+so that joins in any order never meet two columns of the same name. Equalities form a class only if all their
+columns have the same type: comparing across types is not transitive. Known limit: windows and statistics
+belong to running views and are refused.
 """
 
 from __future__ import annotations
@@ -111,9 +111,11 @@ def read_view(view: View, catalog: Catalog) -> ComputeView:
     """The parts of `view` over the sources of `catalog`; a view that cannot be computed is refused."""
     select = parse_view(view)
     scope = read_scope(select, catalog)
-    for one in scope.inputs:
-        if one.range_us is not None:
-            raise ViewError(f"{one.alias} has a window [RANGE]; compute a view over stored relations without")
+    for relation in scope.inputs:
+        if relation.range_us is not None:
+            raise ViewError(
+                f"{relation.alias} has a window [RANGE]; a view over stored relations cannot have one"
+            )
     items = read_select_list(select, scope)
     if not items:
         raise ViewError("the view selects nothing; name at least one column")
@@ -131,18 +133,18 @@ def read_view(view: View, catalog: Catalog) -> ComputeView:
     )
     outputs = tuple((item.name, columns.rewrite(item.node)) for item in items)
     equalities = tuple(
-        f"{columns.add(one.left.input, one.left.node)} = {columns.add(one.right.input, one.right.node)}"
-        for one in predicates.equalities
+        " = ".join(columns.add(term.input, term.node) for term in (equality.left, equality.right))
+        for equality in predicates.equalities
     )
     relations = tuple(
-        ReadRelation(one.alias, one.source, _filter(index, filters), columns.of(index))
-        for index, one in enumerate(scope.inputs)
+        ReadRelation(relation.alias, relation.source, _filter(index, filters), columns.of(index))
+        for index, relation in enumerate(scope.inputs)
     )
     return ComputeView(relations, tuple(keys), residual, outputs, " ".join(view.text.split()), equalities)
 
 
 def _key(members: list[Equality], columns: _Columns) -> tuple[ViewKey, list[Term]]:
-    """A class as a key, and what it asks of one relation alone: two of its columns to be equal."""
+    """A class as a key, and the filters that follow from it: columns of one relation that must be equal."""
     first: dict[int, Term] = {}
     own: list[Term] = []
     for term in (side for equality in members for side in (equality.left, equality.right)):
@@ -155,9 +157,14 @@ def _key(members: list[Equality], columns: _Columns) -> tuple[ViewKey, list[Term
 
 
 def _same_type_classes(equalities: tuple[Equality, ...], scope: Scope) -> list[list[Equality]]:
-    alike = [one for one in equalities if _type(one.left, scope) == _type(one.right, scope) is not None]
-    unlike = list({label(one.node): one for one in equalities if one not in alike}.values())
-    return equality_classes(tuple(alike)) + [[one] for one in unlike]
+    alike: list[Equality] = []
+    unlike: dict[str, list[Equality]] = {}
+    for equality in equalities:
+        if _type(equality.left, scope) == _type(equality.right, scope) is not None:
+            alike.append(equality)
+        else:
+            unlike[label(equality.node)] = [equality]
+    return equality_classes(tuple(alike)) + list(unlike.values())
 
 
 def _type(term: Term, scope: Scope) -> str | None:

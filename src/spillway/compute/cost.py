@@ -1,12 +1,12 @@
 """The cost of a tree, as total work and as time (dissertation, 2.4.2 and 3.1.2), from estimated rows.
 
-Work is in seconds of one processor and adds up over joins, so that it can be searched by dynamic
-programming. A hash table is replicated to all processors, or both sides are partitioned by the key: then
-the rows that probe are redirected, unless they are partitioned by that key already. The cheaper is taken.
-Time: the segments that one needs run side by side, on processors shared out by building size; then it
-builds and probes on all that it has. A replicated table is built in one place, a partitioned one by all
-processors together. Unlike the seed's formulae, k processors never take less than 1/k of the
-work, also while several hash tables are built at once: processors are not assumed to be idle.
+Work is in seconds of one processor and adds up over joins, so dynamic programming can minimise it. A hash
+table is replicated to all processors, or both sides are partitioned by the key, whichever is cheaper. If they
+are partitioned, the rows that probe are redirected, unless they are partitioned by that key already. Time:
+the segments that a segment needs run side by side, on processors shared out by building size; then it builds
+and probes on all processors that it has. A replicated table is built in one place, a partitioned one by all
+processors together. Unlike in the dissertation's formulae, k processors never take less than 1/k of the work,
+not even while several hash tables are built at once: processors are not assumed to be idle.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from math import ceil, log2
 from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
 from spillway.compute.join_graph import JoinGraph
-from spillway.compute.tree import Input, Segment, Step, mask_of_input, steps
+from spillway.compute.tree import Input, ProbeStep, Segment, mask_of_input, steps
 from spillway.compute.unit_costs import COLUMNAR, UnitCosts
 
 ROW_HEADER_BYTES = 16
 """What a row in a hash table takes beyond its values: the next row of its key, and padding."""
 HASH_ENTRY_BYTES, SLOT_BYTES = 32, 8
-"""The least that a key takes besides; with pages it is at most so many slots as the next power of two above
-four times the keys, which Spark never fills by more than a quarter."""
+"""The least that a key takes besides its row. With pages, a table has as many slots as the next power of two
+above four times its keys: Spark fills at most a quarter of them."""
 UNPARTITIONED = -1
 MOST_ROUNDS = 1024
-"""Partitioned hash tables are built in at most so many rounds of all processors."""
+"""The most rounds of all processors in which partitioned hash tables are built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,16 @@ class Machine:
 
     processors: int = 2
     memory_bytes: float | None = None
-    """For hash tables; None: enough."""
+    """For hash tables; None: no limit."""
     replicate_bytes: float = 256e6
-    """The largest hash table that is given to every processor."""
+    """The largest hash table that is replicated."""
     table_factor: float = 1.0
-    """What earlier runs measured of hash tables, over what was estimated."""
+    """The size of hash tables that earlier runs measured, over the estimate."""
     by_columns: bool = False
     """Whether tasks join columns (see `columnar`): then each has all hash tables, and only the rows that
-    probe last are shared out."""
+    probe in the last segment are shared out."""
     table_page_bytes: float = 0.0
-    """A hash table's rows are kept in a page of this size that doubles; 0: exactly what the rows take."""
+    """The first size of the memory for a hash table's rows, which doubles; 0: exactly what the rows take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class StepCost:
     """One join: its work by phase, and how the rows are partitioned after it."""
 
     serial: float
-    """Of building, what is done in one place: starting, and all of a replicated table."""
+    """The part of building that is done in one place: starting, and all of a replicated table."""
     shared: float
-    """Of building, what all processors do together: moving, partitioning and inserting rows."""
+    """The part of building that all processors share: moving, partitioning and inserting rows."""
     probe: float
     replicated: bool
     partitioned_by: int
@@ -66,7 +66,7 @@ class StepCost:
         return self.serial + self.shared
 
 
-class CostModel:
+class TreeCost:
     """Costs of the trees of one graph on one machine."""
 
     __slots__ = ("_is_short", "cardinality", "graph", "machine", "units")
@@ -96,8 +96,8 @@ class CostModel:
         return sum(self.table_bytes(mask_of_input(build)) for build in segment.builds)
 
     def partitions(self, segments: Sequence[Segment]) -> int:
-        """Into how many parts a statement of these segments partitions rows: as many as processors, and more
-        where the partitioned hash tables of all processors must fit beside the replicated ones."""
+        """Into how many parts a statement of these segments partitions rows: one per processor, or more if
+        the partitioned hash tables that are in memory would not fit beside the replicated ones."""
         processors, limit = self.machine.processors, self.machine.memory_bytes
         whole, parted = self._tables(segments)
         total = sum(self.table_bytes(mask) for mask in parted)
@@ -124,7 +124,7 @@ class CostModel:
     def fits(self, tree: Segment) -> bool:
         """Whether every segment alone has the memory that it needs."""
         limit = self.machine.memory_bytes
-        return limit is None or all(self.memory_bytes(one) <= limit for one in tree.segments())
+        return limit is None or all(self.memory_bytes(segment) <= limit for segment in tree.segments())
 
     def scan(self, relation: int) -> float:
         return self.units.read * self.graph.relations[relation].rows
@@ -157,7 +157,7 @@ class CostModel:
         return tuple(cost.replicated for _, cost in self._costs(segment))
 
     def keep(self, mask: int) -> float:
-        """Keeping a segment's result outside of memory; nothing where all hash tables fit (see `fuse`)."""
+        """Keeping a segment's result outside of memory; free if all hash tables fit (see `fuse`)."""
         if not self._is_short:
             return 0.0
         kept = self.cardinality.rows(mask) * self.cardinality.row_bytes(mask) * self.units.keep
@@ -171,7 +171,7 @@ class CostModel:
         return total
 
     def seconds(self, tree: Segment, processors: int | None = None) -> float:
-        """Time on so many processors (all of the machine's, unless told)."""
+        """Time on some processors (by default all of the machine)."""
         available = self.machine.processors if processors is None else processors
         if self.machine.by_columns:
             probing = sum(cost.probe for _, cost in self._costs(tree)) + self._emit(tree)
@@ -182,30 +182,32 @@ class CostModel:
         costs = self._costs(tree)
         children = tree.children
         shares = dict(
-            zip(children, allocate([self.memory_bytes(one) for one in children], available), strict=True)
+            zip(children, allocate([self.memory_bytes(child) for child in children], available), strict=True)
         )
         times, work = [0.0], 0.0
         inputs: list[tuple[Input, float, float]] = [
             (step.build, cost.serial * factor, cost.shared * factor) for step, cost in costs
         ]
-        for one, serial, shared in ((tree.probe, 0.0, 0.0), *inputs):
+        for side, serial, shared in ((tree.probe, 0.0, 0.0), *inputs):
             build = serial + shared / available
-            if isinstance(one, Segment):
-                kept = self.keep(one.mask)
-                times.append(self.seconds(one, shares[one]) + kept + build)
-                work += self.work(one) + kept + serial + shared
+            if isinstance(side, Segment):
+                kept = self.keep(side.mask)
+                times.append(self.seconds(side, shares[side]) + kept + build)
+                work += self.work(side) + kept + serial + shared
             elif build > 0:
-                read = self.scan(one)
-                times.append(read / self._readers(one, available) + build)
+                read = self.scan(side)
+                times.append(read / self._readers(side, available) + build)
                 work += read + serial + shared
         return max(*times, work / available) + self._probing_seconds(tree, costs, available)
 
     def spreads(self, segment: Segment) -> bool:
-        """Whether the rows that probe are spread over all processors first, which pays where one file holds
-        them and there is much to probe."""
+        """Whether to spread the rows that probe over all processors first. It pays if one file holds them and
+        there is much to probe."""
         return self._spread_gain(segment, self._costs(segment), self.machine.processors) > 0
 
-    def _probing_seconds(self, tree: Segment, costs: list[tuple[Step, StepCost]], available: int) -> float:
+    def _probing_seconds(
+        self, tree: Segment, costs: list[tuple[ProbeStep, StepCost]], available: int
+    ) -> float:
         probing = sum(cost.probe for _, cost in costs) + self._emit(tree)
         gain = self._spread_gain(tree, costs, available)
         readers = self._readers(tree.probe, available)
@@ -213,7 +215,7 @@ class CostModel:
             return (self._scan_of(tree.probe) + probing) / readers - max(gain, 0.0)
         return self._scan_of(tree.probe) / readers + probing / available
 
-    def _spread_gain(self, tree: Segment, costs: list[tuple[Step, StepCost]], available: int) -> float:
+    def _spread_gain(self, tree: Segment, costs: list[tuple[ProbeStep, StepCost]], available: int) -> float:
         """Seconds that are saved; below zero, lost."""
         readers = self._readers(tree.probe, available)
         if readers >= available or not all(cost.replicated for _, cost in costs):
@@ -223,12 +225,12 @@ class CostModel:
         return probing / readers - (probing / available + moving / readers)
 
     def _emit(self, segment: Segment) -> float:
-        """Making the rows of a segment's result: all trees make the last one's, whatever the way."""
+        """Making the rows of a segment's result; those of the last segment are the same for all trees."""
         return self.cardinality.rows(segment.mask) * self.units.probe
 
-    def _readers(self, one: Input, available: int) -> int:
+    def _readers(self, side: Input, available: int) -> int:
         """How many tasks read an input side by side; a segment's result counts as spread."""
-        tasks = self.graph.relations[one].tasks if isinstance(one, int) else 0
+        tasks = self.graph.relations[side].tasks if isinstance(side, int) else 0
         return min(tasks, available) or available
 
     def _redirected(self, mask: int) -> float:
@@ -242,17 +244,17 @@ class CostModel:
             total += self._scan_of(step.build) + cost.build + cost.probe
         return total
 
-    def _costs(self, segment: Segment) -> list[tuple[Step, StepCost]]:
+    def _costs(self, segment: Segment) -> list[tuple[ProbeStep, StepCost]]:
         partitioned_by = UNPARTITIONED
-        made: list[tuple[Step, StepCost]] = []
+        made: list[tuple[ProbeStep, StepCost]] = []
         for step in steps(self.graph, segment):
             cost = self.join(step.before, mask_of_input(step.build), step.classes, partitioned_by)
             partitioned_by = cost.partitioned_by
             made.append((step, cost))
         return made
 
-    def _scan_of(self, one: Input) -> float:
-        return self.scan(one) if isinstance(one, int) else 0.0
+    def _scan_of(self, side: Input) -> float:
+        return self.scan(side) if isinstance(side, int) else 0.0
 
     def _away(self) -> float:
         """The share of redirected rows whose place is another processor."""

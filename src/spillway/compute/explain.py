@@ -1,4 +1,4 @@
-"""A tree for readers: its segments as text and as plain values, with measured figures beside the estimates.
+"""A tree for readers: its segments as text and as plain values, with estimates and measurements.
 
 Segments are numbered in the order in which they can run; the last one gives the result.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import Input, Segment, mask_of_input, steps
 from spillway.compute.trees import Proposal
 from spillway.compute.way import SPARK
 
-Measured = Mapping[int, Mapping[str, Any]]
+MeasuredSegments = Mapping[int, Mapping[str, Any]]
 
 
-def tree_report(model: CostModel, plan: Proposal, measured: Measured | None = None) -> dict[str, Any]:
+def tree_report(model: TreeCost, plan: Proposal, measured: MeasuredSegments | None = None) -> dict[str, Any]:
     """The plan as plain values; `measured` by segment: seconds, step_rows, table_bytes, kept."""
-    numbers = {one: number for number, one in enumerate(plan.tree.segments())}
+    numbers = {segment: number for number, segment in enumerate(plan.tree.segments())}
     segments = [
-        _segment(model, one, numbers, (measured or {}).get(number)) for one, number in numbers.items()
+        _segment(model, segment, numbers, (measured or {}).get(number)) for segment, number in numbers.items()
     ]
     report: dict[str, Any] = {
         "tree": plan.algorithm,
@@ -31,7 +31,7 @@ def tree_report(model: CostModel, plan: Proposal, measured: Measured | None = No
         "fits_memory": plan.fits,
         "processors": model.machine.processors,
     }
-    errors = [step["q_error"] for one in segments for step in one["joins"] if step.get("q_error")]
+    errors = [step["q_error"] for segment in segments for step in segment["joins"] if step.get("q_error")]
     if errors:
         report["q_error_median"] = round(sorted(errors)[len(errors) // 2], 4)
     return report
@@ -67,7 +67,7 @@ def draw_text(report: Mapping[str, Any]) -> str:
 
 
 def _segment(
-    model: CostModel, segment: Segment, numbers: Mapping[Segment, int], seen: Mapping[str, Any] | None
+    model: TreeCost, segment: Segment, numbers: Mapping[Segment, int], seen: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     joins = []
     rows = model.cardinality.rows
@@ -105,10 +105,10 @@ def _segment(
 
 
 def q_error(estimated: float, measured: float) -> float:
-    """How many times the estimate is off, in either direction; nothing counts as one row."""
+    """How many times the estimate is off, in either direction; zero rows count as one."""
     low, high = sorted((max(estimated, 1.0), max(measured, 1.0)))
     return high / low
 
 
-def _name(one: Input, model: CostModel, numbers: Mapping[Segment, int]) -> str:
-    return model.graph.relations[one].name if isinstance(one, int) else f"segment {numbers[one]}"
+def _name(side: Input, model: TreeCost, numbers: Mapping[Segment, int]) -> str:
+    return model.graph.relations[side].name if isinstance(side, int) else f"segment {numbers[side]}"

@@ -1,9 +1,10 @@
 """Statistics of relations in Parquet files within a time limit: footers first, then samples of their rows.
 
-Footers tell rows, sizes and ranges of integer keys in milliseconds. What time is left goes to the relations,
-small ones first, so that these are read completely and their join sizes come from sketches. Of a larger one
-some row groups are read, spread over its files: they tell how many rows its filter lets pass and how often
-keys repeat. Known limit: a filter that DuckDB cannot test is taken to let a third of the rows pass."""
+Footers have rows, sizes and ranges of integer keys, and take milliseconds to read. The remaining time goes to
+the relations, small ones first: these are read completely, and sketches give their join sizes. Of a larger
+one some row groups are read, spread over its files: they show how many rows its filter lets pass and how
+often keys repeat. Known limit: a filter that DuckDB cannot test is assumed to let a third of the rows pass.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +26,15 @@ from spillway.compute.sketch import SLOT_BYTES, KeySketch, RelationStatistics
 
 BATCH_ROWS, TEXT_ROWS = 1 << 15, 1 << 12
 READING_SHARE = 0.35
-"""Of the time for a relation; the rest is for filtering and counting what was read."""
+"""The share of a relation's time for reading; the rest is for filtering and counting what was read."""
 UNKNOWN_SHARE = 1 / 3
-"""What a filter lets pass that cannot be tested here."""
+"""The share of rows that a filter is assumed to let pass if it cannot be tested here."""
 SPLIT_BYTES = 4 << 20
 """Spark reads files of more than this in several tasks."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileRelation:
+class ParquetRelation:
     """A relation of a view whose rows are in local Parquet files."""
 
     files: tuple[str, ...]
@@ -47,25 +48,25 @@ class FileRelation:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the files of one relation say of themselves."""
+    """The open files of one relation, and what their footers say."""
 
-    relation: FileRelation
+    relation: ParquetRelation
     files: tuple[pq.ParquetFile, ...]
     rows: int
     file_bytes: int
 
 
 class Footers:
-    """The open files of all relations; use as a context manager."""
+    """The files of all relations, open while this is entered as a context manager."""
 
-    def __init__(self, relations: Sequence[FileRelation]) -> None:
-        with ExitStack() as closing:
-            self._footers = [_footer(one, closing) for one in relations]
-            self._closing = closing.pop_all()
+    def __init__(self, relations: Sequence[ParquetRelation]) -> None:
+        self._relations = relations
+        self._footers: list[Footer] = []
+        self._closing = ExitStack()
 
     @property
     def rows(self) -> list[int]:
-        return [one.rows for one in self._footers]
+        return [footer.rows for footer in self._footers]
 
     def statistics(self, limit_seconds: float, clock: Callable[[], float]) -> list[RelationStatistics]:
         """One entry per relation, in about `limit_seconds`."""
@@ -79,49 +80,57 @@ class Footers:
         return [made[number] for number in range(len(order))]
 
     def __enter__(self) -> Footers:
+        with ExitStack() as closing:
+            self._footers = [_footer(relation, closing) for relation in self._relations]
+            self._closing = closing.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
 
-def _footer(one: FileRelation, closing: ExitStack) -> Footer:
-    files = tuple(closing.enter_context(pq.ParquetFile(file)) for file in one.files)
+def _footer(relation: ParquetRelation, closing: ExitStack) -> Footer:
+    files = tuple(closing.enter_context(pq.ParquetFile(file)) for file in relation.files)
     size = sum(
         file.metadata.row_group(group).total_byte_size
         for file in files
         for group in range(file.metadata.num_row_groups)
     )
-    return Footer(one, files, sum(file.metadata.num_rows for file in files), size)
+    return Footer(relation, files, sum(file.metadata.num_rows for file in files), size)
 
 
 def _statistics(
     footer: Footer, until: float, clock: Callable[[], float], database: duckdb.DuckDBPyConnection
 ) -> RelationStatistics:
-    one = footer.relation
+    relation = footer.relation
     wanted, condition = _needed(footer)
     began = clock()
     seen = _sample(footer, wanted, began + (until - began) * READING_SHARE, clock)
-    kept = seen if one.filter is None else _filtered(seen, condition, database)
+    kept = seen if relation.filter is None else _filtered(seen, condition, database)
     rows = round(footer.rows * UNKNOWN_SHARE)
     if kept is not None:
         rows = round(kept.num_rows * footer.rows / max(seen.num_rows, 1))
-    keys = {name: _key(footer, column, seen, kept, rows) for name, column in one.columns if name in one.keys}
+    keys = {
+        name: _key(footer, column, seen, kept, rows)
+        for name, column in relation.columns
+        if name in relation.keys
+    }
     groups = sum(file.metadata.num_row_groups for file in footer.files)
     filled = sum(file.metadata.num_rows > 0 for file in footer.files)
     tasks = min(max(groups, filled), filled + footer.file_bytes // SPLIT_BYTES)
-    return RelationStatistics(rows, SLOT_BYTES * (len(one.columns) + 1) + _text_bytes(footer), keys, tasks)
+    row_bytes = SLOT_BYTES * (len(relation.columns) + 1) + _text_bytes(footer)
+    return RelationStatistics(rows, row_bytes, keys, tasks)
 
 
 def _needed(footer: Footer) -> tuple[list[str], str | None]:
-    """The columns to read, and the filter for DuckDB: None where it cannot be tested."""
-    one = footer.relation
-    names = set.intersection(*({one.name for one in file.schema_arrow} for file in footer.files))
-    wanted = [column for name, column in one.columns if name in one.keys and column in names]
-    if one.filter is None:
+    """The columns to read, and the filter for DuckDB; None if it cannot be tested."""
+    relation = footer.relation
+    names = set.intersection(*({field.name for field in file.schema_arrow} for file in footer.files))
+    wanted = [column for name, column in relation.columns if name in relation.keys and column in names]
+    if relation.filter is None:
         return list(dict.fromkeys(filter(None, wanted))), None
     try:
-        tree = sqlglot.parse_one(one.filter, read="spark")
+        tree = sqlglot.parse_one(relation.filter, read="spark")
         condition = tree.sql(dialect="duckdb")
     except SqlglotError:
         return list(dict.fromkeys(filter(None, wanted))), None
@@ -132,7 +141,7 @@ def _needed(footer: Footer) -> tuple[list[str], str | None]:
 
 
 def _sample(footer: Footer, columns: list[str], until: float, clock: Callable[[], float]) -> pa.Table:
-    """Rows of some row groups, spread over all, as many as there is time for, at least some."""
+    """Rows of some row groups, spread over all: as many as there is time for, at least one batch."""
     batches: list[pa.RecordBatch] = []
     for file, group in _spread(footer.files):
         for batch in file.iter_batches(BATCH_ROWS, [group], columns, use_threads=False):
@@ -163,14 +172,14 @@ def _spread(files: Sequence[pq.ParquetFile]) -> Iterator[tuple[pq.ParquetFile, i
 
 
 def _filtered(seen: pa.Table, condition: str | None, database: duckdb.DuckDBPyConnection) -> pa.Table | None:
-    """The rows that pass; None where the filter cannot be tested here."""
+    """The rows that pass; None if the filter cannot be tested here."""
     if condition is None:
         return None
     database.register("seen", seen)
     try:
         return database.sql(f"SELECT * FROM seen WHERE {condition}").to_arrow_table()
     except duckdb.Error:
-        return None  # it means something to Spark only
+        return None  # only Spark understands it
     finally:
         database.unregister("seen")
 
@@ -209,7 +218,7 @@ def _distinct(footer: Footer, column: str, seen: pa.Table) -> float:
 
 
 def _drawn_from(found: float, drawn: int, most: float) -> float:
-    """From how many keys `drawn` rows were drawn, if `found` of them are different."""
+    """From how many keys `drawn` rows were drawn, if `found` of those rows have different keys."""
     low, high = found, max(found, most)
     for _ in range(50):
         middle = (low + high) / 2
@@ -218,8 +227,8 @@ def _drawn_from(found: float, drawn: int, most: float) -> float:
 
 
 def _range(footer: Footer, column: str) -> tuple[float, bool]:
-    """At most how many integers lie between the smallest and the largest key, and whether row groups have
-    ranges of their own; any number, and no, where footers do not say."""
+    """How many integers lie between the smallest and the largest key, and whether row groups have ranges of
+    their own; infinity and False if footers do not say."""
     bounds = []
     for file in footer.files:
         metadata = file.metadata
@@ -228,10 +237,10 @@ def _range(footer: Footer, column: str) -> tuple[float, bool]:
             return float("inf"), False
         place = names.index(column)
         for group in range(metadata.num_row_groups):
-            told = metadata.row_group(group).column(place).statistics
-            if told is None or not told.has_min_max or not isinstance(told.min, int):
+            known = metadata.row_group(group).column(place).statistics
+            if known is None or not known.has_min_max or not isinstance(known.min, int):
                 return float("inf"), False
-            bounds.append((told.min, told.max))
+            bounds.append((known.min, known.max))
     if not bounds:
         return float("inf"), False
     span = max(high for _, high in bounds) - min(low for low, _ in bounds) + 1
@@ -242,7 +251,7 @@ def _text_bytes(footer: Footer) -> float:
     """Bytes of text per row, from a few rows in the middle."""
     wanted = {column for _, column in footer.relation.columns}
     for file, group in _spread(footer.files):
-        text = [one.name for one in file.schema_arrow if one.name in wanted and _is_text(one.type)]
+        text = [field.name for field in file.schema_arrow if field.name in wanted and _is_text(field.type)]
         for batch in file.iter_batches(TEXT_ROWS, [group], text) if text else ():
             lengths = [pc.sum(pc.binary_length(_plain(batch[name]))).as_py() or 0 for name in text]
             return float(sum(lengths) / max(batch.num_rows, 1))

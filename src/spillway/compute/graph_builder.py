@@ -1,7 +1,6 @@
-"""The join graph of a view, from what is known of its relations: given numbers first, then statistics.
+"""The join graph of a view: numbers that the user gave, and statistics for the rest.
 
-Estimates below one row count as one: an empty relation empties everything, and a tree over zeros could not be
-told from any other.
+Estimates below one row count as one row: with an empty relation all trees would cost the same.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from spillway.compute.compute_view import ComputeView, ViewKey
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation
 from spillway.compute.sketch import RelationStatistics, selectivity
 from spillway.errors import JobError
 
@@ -24,29 +23,32 @@ def build_graph(
     rows: Mapping[str, float] | None = None,
     selectivities: Mapping[str, float] | None = None,
 ) -> JoinGraph:
-    """`rows` (by alias) and `selectivities` (by "a.k = b.k") are given by the user and win."""
+    """`rows` (by alias) and `selectivities` (by "a b" or "a.k = b.k") come from the user and take
+    precedence."""
     given_rows, given_shares = dict(rows or {}), dict(selectivities or {})
-    aliases = [one.alias for one in view.relations]
+    aliases = [relation.alias for relation in view.relations]
     for name in given_rows:
         if name not in aliases:
-            raise JobError(f"[compute.rows] {name} is no relation of the view; there is {', '.join(aliases)}")
+            raise JobError(
+                f"[compute.rows] {name} is not a relation of the view; it has {', '.join(aliases)}"
+            )
     relations = tuple(
         Relation(
-            one.alias,
-            max(given_rows.get(one.alias, float(known.rows)), 1.0),
+            relation.alias,
+            max(given_rows.get(relation.alias, float(known.rows)), 1.0),
             max(known.row_bytes, 1.0),
             known.tasks,
         )
-        for one, known in zip(view.relations, statistics, strict=True)
+        for relation, known in zip(view.relations, statistics, strict=True)
     )
     classes = tuple(_key_class(key, aliases, statistics, given_shares) for key in view.keys)
     if given_shares:
         known_pairs = ", ".join(key.label for key in view.keys)
         raise JobError(
-            f'[compute.selectivity] "{next(iter(given_shares))}" is no equality of the view; '
-            f'there is {known_pairs}; write for example "{aliases[0]} {aliases[1]}" = 0.001'
+            f'[compute.selectivity] "{next(iter(given_shares))}" is not an equality of the view; '
+            f'it has {known_pairs}; write for example "{aliases[0]} {aliases[1]}" = 0.001'
         )
-    return JoinGraph(relations, classes, tuple(one.mask for one in view.residual))
+    return JoinGraph(relations, classes, tuple(predicate.mask for predicate in view.residual))
 
 
 def _key_class(
@@ -54,7 +56,7 @@ def _key_class(
     aliases: list[str],
     statistics: Sequence[RelationStatistics],
     given: dict[str, float],
-) -> KeyClass:
+) -> JoinKey:
     shares: dict[tuple[int, int], float] = {}
     for (left, left_column), (right, right_column) in combinations(key.members, 2):
         share = selectivity(
@@ -66,4 +68,4 @@ def _key_class(
         for name in (f"{aliases[left]} {aliases[right]}", f"{aliases[right]} {aliases[left]}", key.label):
             share = given.pop(name, share)
         shares[left, right] = max(share, LEAST_SHARE)
-    return KeyClass(tuple(member for member, _ in key.members), shares, key.label)
+    return JoinKey(tuple(member for member, _ in key.members), shares, key.label)

@@ -23,11 +23,11 @@ class Relation:
     rows: float
     row_bytes: float = 40.0
     tasks: int = 0
-    """In how many pieces Spark reads it side by side; 0: not known, and enough."""
+    """In how many pieces Spark reads it side by side; 0: unknown, taken to be enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyClass:
+class JoinKey:
     """Relations that are joined on one key, and for pairs of them the share of the product that matches."""
 
     members: tuple[int, ...]
@@ -43,22 +43,22 @@ class KeyClass:
 @dataclass(frozen=True, slots=True)
 class JoinGraph:
     relations: tuple[Relation, ...]
-    classes: tuple[KeyClass, ...]
+    classes: tuple[JoinKey, ...]
     residual: tuple[int, ...] = ()
-    """For each predicate that is no equality of two columns, the relations that it reads."""
+    """For each predicate that is not an equality of two columns, the relations that it reads."""
     residual_selectivity: float = 1 / 3
-    """What a residual predicate lets pass; nothing is known about it."""
+    """The share of rows that a residual predicate is assumed to let pass."""
     _adjacent: tuple[int, ...] = field(init=False, repr=False, compare=False)
     masks: tuple[int, ...] = field(init=False, repr=False, compare=False)
     """The members of each class, as a set."""
 
     def __post_init__(self) -> None:
         adjacent = [0] * len(self.relations)
-        for one in self.classes:
-            for member in one.members:
-                adjacent[member] |= one.mask & ~(1 << member)
+        for key in self.classes:
+            for member in key.members:
+                adjacent[member] |= key.mask & ~(1 << member)
         object.__setattr__(self, "_adjacent", tuple(adjacent))
-        object.__setattr__(self, "masks", tuple(one.mask for one in self.classes))
+        object.__setattr__(self, "masks", tuple(key.mask for key in self.classes))
         apart = self.everything & ~self.reachable(1)
         if apart:
             near = ", ".join(self.relations[i].name for i in members_of(self.reachable(1)))
@@ -74,7 +74,7 @@ class JoinGraph:
         return (1 << len(self.relations)) - 1
 
     def neighbours(self, mask: int) -> int:
-        """The relations outside `mask` that share a key with one inside."""
+        """The relations outside `mask` that share a key with a relation inside."""
         found = 0
         for index in members_of(mask):
             found |= self._adjacent[index]

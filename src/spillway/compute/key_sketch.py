@@ -1,4 +1,4 @@
-"""The sketch of an integer key column, with numpy: see `sketch` for what it tells."""
+"""The sketch of an integer key column, made with numpy; `sketch` explains what it is for."""
 
 from __future__ import annotations
 

@@ -16,26 +16,26 @@ import numpy as np
 import numpy.typing as npt
 
 SLOT_BYTES = 8
-"""A column of one of Spark's own rows: a value, or where it is."""
+"""A column in one of Spark's own rows: a value, or the address of one."""
 LEAST_MATCHES = 100
-"""So many matches of two samples tell the size of a join within about a tenth."""
+"""With this many matches, two samples estimate the size of a join within about a tenth."""
 BUCKETS = 8192
 """Counters per column: 64 KB. Two columns of 100,000 different keys join within about 1,100 rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySketch:
-    """What one pass saw of a key column, or what a sample says of it."""
+    """A key column as one pass or a sample saw it."""
 
     counters: npt.NDArray[np.float64] | None
-    """Of all rows; from a sample, scaled. None where rows that were looked at do not stand for the others."""
+    """Of all rows; from a sample, scaled. None if the sampled rows do not represent the others."""
     rows: int
     """Rows whose key is not null."""
     distinct: float
     domain: float | None = None
     """Distinct keys before the relation's filters; None: as many as after them."""
     share: float = 1.0
-    """Of the rows, how many were looked at."""
+    """The share of rows that were read."""
 
     @property
     def keys_before_filters(self) -> float:
@@ -44,21 +44,21 @@ class KeySketch:
 
 @dataclass(frozen=True, slots=True)
 class RelationStatistics:
-    """What one pass saw of a relation, after its filters; `keys` by column name."""
+    """A relation after its filters, as one pass or a sample saw it; `keys` by column name."""
 
     rows: int
     row_bytes: float
     keys: Mapping[str, KeySketch]
     tasks: int = 0
-    """Of those that read the relation, how many found rows."""
+    """How many of the tasks that read the relation found rows."""
 
 
 def join_rows(left: KeySketch, right: KeySketch) -> float:
     """Expected rows of the join of two columns.
 
-    Below the sketch's own error an estimate by distinct values is the better one: it is never zero, and never
-    more than the error says. Where samples have too few matches, or there are none, every key of the side
-    with fewer keys is taken to be on the other side too.
+    Below the sketch's own error an estimate by distinct values is better: it is never zero, and never more
+    than the error says. If samples have too few matches, or there are no samples, every key of the side with
+    fewer keys is assumed to be on the other side, too.
     """
     if left.rows == 0 or right.rows == 0:
         return 0.0

@@ -31,7 +31,7 @@ class Segment:
     @property
     def children(self) -> tuple[Segment, ...]:
         """The segments whose results this one needs, the probing one first."""
-        return tuple(one for one in (self.probe, *self.builds) if isinstance(one, Segment))
+        return tuple(side for side in (self.probe, *self.builds) if isinstance(side, Segment))
 
     def segments(self) -> Iterator[Segment]:
         """All segments, each after those that it needs."""
@@ -55,7 +55,7 @@ Node: TypeAlias = int | Join
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProbeStep:
     """One join of a segment: the set that has been joined so far meets one build on some key classes."""
 
     before: int
@@ -67,17 +67,17 @@ class Step:
         return self.before | mask_of_input(self.build)
 
 
-def mask_of_input(one: Input) -> int:
-    return 1 << one if isinstance(one, int) else one.mask
+def mask_of_input(side: Input) -> int:
+    return 1 << side if isinstance(side, int) else side.mask
 
 
-def steps(graph: JoinGraph, segment: Segment) -> tuple[Step, ...]:
+def steps(graph: JoinGraph, segment: Segment) -> tuple[ProbeStep, ...]:
     """The joins of one segment, in order, without those of the segments that it needs."""
-    made: list[Step] = []
+    made: list[ProbeStep] = []
     before = mask_of_input(segment.probe)
     for build in segment.builds:
         added = mask_of_input(build)
-        made.append(Step(before, build, graph.links(before, added)))
+        made.append(ProbeStep(before, build, graph.links(before, added)))
         before |= added
     return tuple(made)
 

@@ -1,7 +1,7 @@
 """What one row costs in each phase of a partitioned hash join (dissertation, 2.4.2), in seconds.
 
-`spillway calibrate` measures them on a machine. The defaults are guesses of the right order of magnitude, not
-measurements: without calibration the estimates are good for comparing trees at best, not for seconds.
+`spillway calibrate` measures these costs on a machine. The defaults are guesses of the right order of
+magnitude: without calibration, estimates can compare trees but do not predict seconds.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class UnitCosts:
 
     @classmethod
     def from_json(cls, values: Any, where: str) -> UnitCosts:
-        """Costs that were stored; anything but positive numbers of known names is refused."""
+        """Stored costs; anything but positive numbers with known names is refused."""
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
             raise JobError(f"{where} does not hold unit costs; run spillway calibrate again")
         if not all(isinstance(value, float | int) and 0 <= value < 1e6 for value in values.values()):
-            raise JobError(f"{where} holds a unit cost that is no positive number; run spillway calibrate")
+            raise JobError(f"{where} holds a unit cost that is not a positive number; run spillway calibrate")
         return cls(**{name: float(value) for name, value in values.items()})
 
 
@@ -61,5 +61,5 @@ COLUMNAR = UnitCosts(
     launch=1e-3,
     contention=0.0,
 )
-"""Where tasks join columns; fitted to 105 trees for queries of `bench compute` with 8 to 16 relations (15 %
-off on average). `setup` is the Spark job, and `keep` handing a byte of the result to Spark."""
+"""For tasks that join columns; fitted to 105 trees for queries of `bench compute` with 8 to 16 relations
+(15 % off on average). `setup` is the Spark job, and `keep` handing a byte of the result to Spark."""

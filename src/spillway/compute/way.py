@@ -1,9 +1,9 @@
-"""How a view is computed: by columns, as statements of our tree, or by Spark's own plan; and why.
+"""The ways to compute a view: by columns, as statements of our tree, or by Spark's own plan.
 
-Spark's own plan is what runs unless something else is expected to be clearly faster: a wrong estimate then
-costs nothing. It is never taken where a memory limit was given, because Spark does not keep to it. Known
-limit: what Spark's plan takes is estimated from the order of joins as written, without its adaptive
-execution."""
+Spark's own plan runs unless another way is expected to be clearly faster, so a wrong estimate costs little.
+It never runs if a memory limit was given, because Spark does not keep to it. Known limit: the time of Spark's
+own plan is estimated from the order of joins as written, without adaptive execution.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.join_graph import JoinGraph
 from spillway.compute.tree import Input, Segment
 from spillway.compute.unit_costs import COLUMNAR
 
 COLUMNS, STATEMENTS, SPARK = "columns", "statements", "spark"
 STATISTICS_SHARE, LEAST_STATISTICS_SECONDS = 0.05, 0.1
-"""How much of the expected time statistics may take; opening some files takes as long as the second."""
+"""Statistics may take this share of the expected time, and at least as long as opening some files takes."""
 CLEAR_GAIN = {COLUMNS: 1.2, STATEMENTS: 1.5}
-"""How many times faster than Spark's own plan a way must be by its estimate. Statements are Spark jobs as its
-own plan is, and only the order of joins and the sides that are built differ."""
+"""How many times as fast as Spark's own plan a way must be by its estimate. Statements must promise more:
+they are Spark jobs like its own plan, and only the order of joins and the sides that are built differ."""
 RELATION_SECONDS = 0.05
 """What each relation of Spark's own plan costs besides its rows: with 12 small relations it took 0.9 s."""
 ROW_SECONDS, LEAST_SECONDS = 4e-7, 0.2
-"""The same from rows alone, before anything else is known."""
+"""The time of Spark's own plan from rows alone, before anything else is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """The way that was taken, and the reason for the user."""
+class WayChoice:
+    """The chosen way, and the reason for the user."""
 
     way: str
     reason: str
@@ -42,7 +42,7 @@ def expected_seconds(rows: Sequence[float], processors: int) -> float:
 
 
 def statistics_seconds(expected: float) -> float:
-    """How long statistics may take, if the whole computation is expected to take so long."""
+    """How long statistics may take if the whole computation is expected to take `expected` seconds."""
     return max(LEAST_STATISTICS_SECONDS, STATISTICS_SHARE * expected)
 
 
@@ -51,18 +51,18 @@ def as_written(graph: JoinGraph) -> Segment:
     joined, waiting = 1, list(range(1, graph.size))
     builds: list[Input] = []
     while waiting:
-        found = next(one for one in waiting if graph.links(joined, 1 << one))
+        found = next(relation for relation in waiting if graph.links(joined, 1 << relation))
         waiting.remove(found)
         builds.append(found)
         joined |= 1 << found
     return Segment(0, tuple(builds))
 
 
-def spark_seconds(statements: CostModel, tree: Segment | None = None) -> float:
-    """What Spark is expected to take for a tree, or for its own plan, by the costs of its joins.
+def spark_seconds(statements: TreeCost, tree: Segment | None = None) -> float:
+    """How long Spark is expected to take for a tree, or for its own plan.
 
-    Making the rows of the result is counted as where tasks join columns: it is left out of the costs of
-    trees, because it is the same for all of them."""
+    The costs of trees leave out making the rows of the result, because it is the same for all trees. Here it
+    is counted as for tasks that join columns."""
     graph, cardinality = statements.graph, statements.cardinality
     result = cardinality.rows(graph.everything) * cardinality.row_bytes(graph.everything)
     joining = statements.seconds(tree or as_written(graph))
@@ -70,26 +70,27 @@ def spark_seconds(statements: CostModel, tree: Segment | None = None) -> float:
 
 
 def joined_on_several_keys(graph: JoinGraph) -> tuple[str, str] | None:
-    """Two relations that several keys join: how these depend on each other is not known."""
-    for one, other in combinations(range(graph.size), 2):
-        if len(graph.links(1 << one, 1 << other)) > 1:
-            return graph.relations[one].name, graph.relations[other].name
+    """Two relations that several keys join; it is not known how those keys depend on each other."""
+    for left, right in combinations(range(graph.size), 2):
+        if len(graph.links(1 << left, 1 << right)) > 1:
+            return graph.relations[left].name, graph.relations[right].name
     return None
 
 
-def decide(seconds: Mapping[str, float], own_seconds: float, refusals: dict[str, str]) -> Decision:
-    """The way to go, without a memory limit and without a tree that was asked for.
+def decide(seconds: Mapping[str, float], own_seconds: float, refusals: dict[str, str]) -> WayChoice:
+    """The way to take if the user set no memory limit and asked for no tree.
 
-    `seconds` are the estimates of the ways that are possible; `refusals` say why others are not.
+    `seconds` are the estimates of possible ways; `refusals` gets the reasons against those that gain too
+    little.
     """
     for way in (COLUMNS, STATEMENTS):
         if way not in seconds:
             continue
         gain = own_seconds / max(seconds[way], 1e-9)
         if gain >= CLEAR_GAIN[way]:
-            return Decision(way, f"estimated {gain:.1f} times as fast as Spark's own plan")
+            return WayChoice(way, f"estimated {gain:.1f} times as fast as Spark's own plan")
         refusals.setdefault(
             way,
             f"{way}: estimated {gain:.1f} times as fast, and {CLEAR_GAIN[way]:g} would be a clear gain",
         )
-    return Decision(SPARK, "no clear gain is expected of another way; " + "; ".join(refusals.values()))
+    return WayChoice(SPARK, "no clear gain is expected from another way; " + "; ".join(refusals.values()))

@@ -4,7 +4,7 @@ Contract: a key is declared once, as a field of its config; parsing, checks, ref
 there. A mistake is one line that names the file, the key and what to write. Start with `document` and `keys`.
 """
 
-from spillway.job.compute import SPARK_DEFAULTS, SPARK_PLAN, TREE, ComputeConfig, check_sink
+from spillway.job.compute import SPARK_DEFAULTS, check_sink
 from spillway.job.cost_file import cache_directory, read_costs, write_costs
 from spillway.job.document import (
     ComputeJob,
@@ -26,9 +26,6 @@ from spillway.job.sources import SINK_FORMATS, SinkSpec, SourceSpec
 __all__ = [
     "SINK_FORMATS",
     "SPARK_DEFAULTS",
-    "SPARK_PLAN",
-    "TREE",
-    "ComputeConfig",
     "ComputeJob",
     "ComputeSettings",
     "Document",

@@ -1,13 +1,16 @@
 """The table `[compute]`: how a view over stored relations is computed, and where its result may go."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated
 
 from spillway.errors import JobError
 from spillway.job.keys import Key, check_values, refuse_unknown
 from spillway.job.kinds import ByteSize, KeyPlace, OneOf, RealNumber, TableOf, WholeNumber
 from spillway.job.sources import SinkSpec
+
+if TYPE_CHECKING:
+    from spillway.compute import ComputeConfig
 
 SPARK_DEFAULTS = {
     "spark.scheduler.mode": "FAIR",  # segments run side by side
@@ -19,8 +22,12 @@ SPARK_DEFAULTS = {
 COMPUTE = "[compute]"
 SINKS = ("parquet", "delta", "count")
 MODES = ("error", "overwrite")
-WAYS = AUTO, TREE, SPARK_PLAN = ("auto", "tree", "spark")
-CHOSEN_TREE = "chosen"
+
+
+def _ways() -> tuple[str, ...]:
+    from spillway.compute import WAYS
+
+    return WAYS
 
 
 def _trees() -> tuple[str, ...]:
@@ -30,20 +37,20 @@ def _trees() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeConfig:
+class ComputeTable:
     """How `spillway compute` computes the view."""
 
     way: Annotated[
         str,
         Key(
-            OneOf(WAYS),
+            OneOf(_ways),
             "`auto`: our tree where a clear gain is expected, else Spark's own plan. `tree`: never Spark's "
             "own plan. `spark`: always.",
         ),
-    ] = AUTO
+    ] = "auto"
     tree: Annotated[
         str, Key(OneOf(_trees), "A shape of join trees, or `chosen`: the cheapest tree of all shapes.")
-    ] = CHOSEN_TREE
+    ] = "chosen"
     memory_bytes: Annotated[
         int | None,
         Key(
@@ -84,8 +91,12 @@ class ComputeConfig:
 
     def __post_init__(self) -> None:
         check_values(self, COMPUTE)
-        if self.way == SPARK_PLAN and (self.memory_bytes is not None or self.tree != CHOSEN_TREE):
-            raise JobError(f'{COMPUTE} way = "spark" is Spark\'s own plan: it takes no tree and no memory')
+
+    def config(self) -> "ComputeConfig":
+        """What it says, for the package `compute`, which is loaded only now."""
+        from spillway.compute import ComputeConfig
+
+        return ComputeConfig(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
 def check_sink(sink: SinkSpec) -> None:

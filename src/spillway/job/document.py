@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spillway.errors import JobError
-from spillway.job.compute import COMPUTE, ComputeConfig, check_sink
+from spillway.job.compute import COMPUTE, ComputeTable, check_sink
 from spillway.job.environment import expanded
 from spillway.job.keys import ConfigT, parse_table, subtable, suggestion
 from spillway.job.kinds import KeyPlace, Settings
@@ -24,6 +24,7 @@ from spillway.job.view import ViewTable
 from spillway.model import View
 
 if TYPE_CHECKING:
+    from spillway.compute import ComputeConfig
     from spillway.maintain import MaintainJob
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ class ComputeJob:
 
     view: View
     sources: Mapping[str, SourceSpec]
-    compute: ComputeConfig
+    compute: "ComputeConfig"
     sink: SinkSpec
     spark: Mapping[str, str]
 
@@ -105,7 +106,7 @@ class Document:
         return ComputeJob(
             view=self._view(streams=False),
             sources=self._named(SourceSpec, "sources", named=True),
-            compute=self._table(ComputeConfig, COMPUTE, required=False),
+            compute=self._table(ComputeTable, COMPUTE, required=False).config(),
             sink=sink,
             spark=self._spark(),
         )

@@ -5,12 +5,15 @@ They are the fields of the configs, and keys under the names that job files give
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from spillway.job.compute import COMPUTE, ComputeConfig
+from spillway.job.compute import COMPUTE, ComputeTable
 from spillway.job.keys import from_keywords
 from spillway.job.run import RUN, RunConfig
 from spillway.policy import Distribution
+
+if TYPE_CHECKING:
+    from spillway.compute import ComputeConfig
 
 
 class RunSettings(TypedDict, total=False):
@@ -66,5 +69,5 @@ def run_config(checkpoint: str, given: Mapping[str, Any]) -> RunConfig:
     return RunConfig(checkpoint, **from_keywords(RunConfig, given, RUN, "run(...)"))
 
 
-def compute_config(given: Mapping[str, Any]) -> ComputeConfig:
-    return ComputeConfig(**from_keywords(ComputeConfig, given, COMPUTE, "compute(...)"))
+def compute_config(given: Mapping[str, Any]) -> "ComputeConfig":
+    return ComputeTable(**from_keywords(ComputeTable, given, COMPUTE, "compute(...)")).config()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from spillway.job.compute import ComputeConfig
+from spillway.job.compute import ComputeTable
 from spillway.job.keys import DeclaredKey, keys_of
 from spillway.job.kinds import ListOf, OneOrList, ValueKind
 from spillway.job.maintain import MaintainTable, ServerTable, TableSource
@@ -68,7 +68,7 @@ TABLES = (
     DeclaredTable("[view]", ViewTable, ("run", "compute", "maintain")),
     DeclaredTable("[sources.NAME]", SourceSpec, ("run", "compute")),
     DeclaredTable("[run]", RunConfig, ("run",)),
-    DeclaredTable("[compute]", ComputeConfig, ("compute",)),
+    DeclaredTable("[compute]", ComputeTable, ("compute",)),
     DeclaredTable("[sink]", SinkSpec, ("run", "compute")),
     DeclaredTable("[servers.NAME]", ServerTable, ("maintain",)),
     DeclaredTable("[sources.NAME]", TableSource, ("maintain",)),

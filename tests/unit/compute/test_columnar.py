@@ -23,9 +23,9 @@ from spillway.compute.columnar import (
     StoredRelation,
     column_bytes,
 )
-from spillway.compute.cost import CostModel, Machine
-from spillway.compute.file_statistics import FileRelation, Footers
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.cost import Machine, TreeCost
+from spillway.compute.file_statistics import Footers, ParquetRelation
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation
 from spillway.compute.sketch import selectivity
 from spillway.compute.tree import Segment
 from spillway.compute.trees.choice import ALGORITHMS, choose, propose
@@ -76,7 +76,7 @@ def test_every_tree_gives_the_same_rows(
         for key in range(len(query.domains))
     ]
     shares = [
-        KeyClass(one, {(a, b): 1 / query.domains[key] for a in one for b in one if a < b})
+        JoinKey(one, {(a, b): 1 / query.domains[key] for a in one for b in one if a < b})
         for key, one in enumerate(members)
     ]
     graph = JoinGraph(tuple(Relation(one.name, float(one.rows)) for one in query.relations), tuple(shares))
@@ -89,7 +89,7 @@ def test_every_tree_gives_the_same_rows(
     )
     keys = tuple({n: f"r{n}_k{key}" for n in one} for key, one in enumerate(members))
     outputs = tuple((n, f"r{n}_{name}") for n in range(5) for name in ("id", "p"))
-    model = CostModel(graph)
+    model = TreeCost(graph)
     for name in ALGORITHMS:
         made = propose(model, name)
         assert made is not None
@@ -117,7 +117,7 @@ def test_a_cycle_answers_all_of_its_keys(tmp_path: Path) -> None:
     )
     pairs = ((0, 1), (1, 2), (0, 2))
     graph = JoinGraph(
-        tuple(Relation(name, 4.0) for name in tables), tuple(KeyClass(one, {one: 0.5}) for one in pairs)
+        tuple(Relation(name, 4.0) for name in tables), tuple(JoinKey(one, {one: 0.5}) for one in pairs)
     )
     keys = ({0: "ax", 1: "bx"}, {1: "by", 2: "cy"}, {0: "az", 2: "cz"})
     join = ColumnarJoin(graph, Segment(0, (1, 2)), stored, keys, ((0, "ax"), (1, "by"), (2, "cz")))
@@ -152,7 +152,7 @@ def planned(tmp_path: Path, relations: int, seed: int, rows: tuple[int, int]) ->
         columns = tuple((f"r{index}_{name}", name) for name in table.column_names)
         stored.append(StoredRelation((str(tmp_path / f"{one.name}.parquet"),), columns))
     names = frozenset(name for own in keys.values() for name in own.values())
-    with Footers([FileRelation(one.files, one.columns, names) for one in stored]) as footers:
+    with Footers([ParquetRelation(one.files, one.columns, names) for one in stored]) as footers:
         statistics = footers.statistics(60.0, time.perf_counter)
     classes = []
     for members in keys.values():
@@ -167,11 +167,11 @@ def planned(tmp_path: Path, relations: int, seed: int, rows: tuple[int, int]) ->
             for b in members
             if a < b
         }
-        classes.append(KeyClass(tuple(sorted(members)), pairs))
+        classes.append(JoinKey(tuple(sorted(members)), pairs))
     graph = JoinGraph(
         tuple(Relation(f"r{n}", s.rows, s.row_bytes) for n, s in enumerate(statistics)), tuple(classes)
     )
-    tree = choose(CostModel(graph, None, Machine(by_columns=True))).tree
+    tree = choose(TreeCost(graph, None, Machine(by_columns=True))).tree
     outputs = tuple((index, name) for index, one in enumerate(stored) for name, _ in one.columns[:1])
     return ColumnarJoin(graph, tree, tuple(stored), tuple(keys.values()), outputs)
 
@@ -205,13 +205,13 @@ def test_of_several_keys_the_most_selective_finds_the_pairs(tmp_path: Path) -> N
         StoredRelation((str(tmp_path / f"{name}.parquet"),), ((f"{name}f", "few"), (f"{name}m", "many")))
         for name in "ab"
     )
-    classes = (KeyClass((0, 1), {(0, 1): 0.5}), KeyClass((0, 1), {(0, 1): 1 / size}))
+    classes = (JoinKey((0, 1), {(0, 1): 0.5}), JoinKey((0, 1), {(0, 1): 1 / size}))
     graph = JoinGraph((Relation("a", size), Relation("b", size)), classes)
     keys = ({0: "af", 1: "bf"}, {0: "am", 1: "bm"})
     join = ColumnarJoin(graph, Segment(0, (1,)), relations, keys, ((0, "am"),))
     one = ShareOfJoin(join, 0, 1, lambda *_: None)
     assert sum(batch.num_rows for batch in one.batches()) == size
     assert one.peak_bytes < 100 * size * 8, "half of all pairs would be 1,500 times as many"
-    model = CostModel(graph, None, Machine(by_columns=True))
-    few = CostModel(replace(graph, classes=(classes[0], classes[0])), None, Machine(by_columns=True))
+    model = TreeCost(graph, None, Machine(by_columns=True))
+    few = TreeCost(replace(graph, classes=(classes[0], classes[0])), None, Machine(by_columns=True))
     assert few.seconds(Segment(0, (1,))) > 3 * model.seconds(Segment(0, (1,)))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from spillway.compute import columnar
 from spillway.compute.columnar import ColumnarJoin, ShareOfJoin, StoredRelation
-from spillway.compute.cost import CostModel
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.cost import TreeCost
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation
 from spillway.compute.trees.choice import ALGORITHMS, propose
 
 BITS = (8, 16, 32, 64)
@@ -78,12 +78,12 @@ def test_every_tree_gives_duckdbs_rows(quick_directory: Callable[[], Path], draw
         )
     graph = JoinGraph(
         tuple(Relation(f"t{number}", max(1.0, table.num_rows)) for number, table in enumerate(tables)),
-        tuple(KeyClass(one, {(a, b): 0.3 for a in one for b in one if a < b}) for one in members),
+        tuple(JoinKey(one, {(a, b): 0.3 for a in one for b in one if a < b}) for one in members),
     )
     keys = tuple({one: f"r{one}_k{key}" for one in of} for key, of in enumerate(members))
     outputs = tuple((number, f"r{number}_id") for number in range(len(tables)))
     wanted = truth(tables, members)
-    trees = {made.tree for name in ALGORITHMS if (made := propose(CostModel(graph), name)) is not None}
+    trees = {made.tree for name in ALGORITHMS if (made := propose(TreeCost(graph), name)) is not None}
     for tree in trees:
         join = ColumnarJoin(graph, tree, tuple(stored), keys, outputs)
         for shares in (1, 3):
@@ -103,8 +103,8 @@ def test_long_texts_are_gathered_in_pieces(tmp_path: Path, monkeypatch: pytest.M
         StoredRelation((str(tmp_path / "a"),), (("a_k", "k"), ("a_t", "t"))),
         StoredRelation((str(tmp_path / "b"),), (("b_k", "k"),)),
     )
-    graph = JoinGraph((Relation("a", 2.0), Relation("b", 15.0)), (KeyClass((0, 1), {(0, 1): 0.5}),))
-    tree = next(made.tree for name in ALGORITHMS if (made := propose(CostModel(graph), name)) is not None)
+    graph = JoinGraph((Relation("a", 2.0), Relation("b", 15.0)), (JoinKey((0, 1), {(0, 1): 0.5}),))
+    tree = next(made.tree for name in ALGORITHMS if (made := propose(TreeCost(graph), name)) is not None)
     join = ColumnarJoin(graph, tree, stored, ({0: "a_k", 1: "b_k"},), ((0, "a_t"), (1, "b_k")))
     batches = list(ShareOfJoin(join, 0, 1, lambda *_: None).batches())
     assert sum(one.num_rows for one in batches) == 15

@@ -86,9 +86,9 @@ def test_given_numbers_win() -> None:
 
 def test_given_numbers_of_unknown_things_are_refused() -> None:
     view = read("SELECT a.s FROM a JOIN b ON a.k = b.k")
-    with pytest.raises(JobError, match=r"\[compute.rows\] z is no relation"):
+    with pytest.raises(JobError, match=r"\[compute.rows\] z is not a relation"):
         build_graph(view, statistics(10, 20), rows={"z": 1})
-    with pytest.raises(JobError, match=r'\[compute.selectivity\] "a z" is no equality'):
+    with pytest.raises(JobError, match=r'\[compute.selectivity\] "a z" is not an equality'):
         build_graph(view, statistics(10, 20), selectivities={"a z": 1})
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillway.compute.file_statistics import BATCH_ROWS, FileRelation, Footers
+from spillway.compute.file_statistics import BATCH_ROWS, Footers, ParquetRelation
 from spillway.compute.sketch import RelationStatistics, selectivity
 
 ROWS = 400_000
@@ -42,9 +42,9 @@ def clock(step: float) -> "itertools.count[float]":
     return itertools.count(0.0, step)
 
 
-def relation(data: Path, name: str, keys: tuple[str, ...], filter_: str | None = None) -> FileRelation:
+def relation(data: Path, name: str, keys: tuple[str, ...], filter_: str | None = None) -> ParquetRelation:
     columns = tuple((key, key) for key in keys)
-    return FileRelation((str(data / f"{name}.parquet"),), columns, frozenset(keys), filter_)
+    return ParquetRelation((str(data / f"{name}.parquet"),), columns, frozenset(keys), filter_)
 
 
 def made(data: Path, line_filter: str | None, seconds: float) -> list[RelationStatistics]:
@@ -108,7 +108,7 @@ def test_any_column(values: list[int | None], kind: str, group: int) -> None:
     column = pa.array([None if one is None else str(one) for one in kept] if "string" in kind else kept, kind)
     with tempfile.TemporaryDirectory() as directory:
         pq.write_table(pa.table({"k": column}), f"{directory}/a.parquet", row_group_size=group)
-        one = FileRelation((f"{directory}/a.parquet",), (("k", "k"),), frozenset({"k"}))
+        one = ParquetRelation((f"{directory}/a.parquet",), (("k", "k"),), frozenset({"k"}))
         with Footers([one]) as footers:
             (found,) = footers.statistics(1e6, clock(1.0).__next__)
     assert found.rows == len(values)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spillway.compute.allocate import allocate
 from spillway.compute.cardinality import Cardinality
-from spillway.compute.cost import HASH_ENTRY_BYTES, ROW_HEADER_BYTES, CostModel, Machine
+from spillway.compute.cost import HASH_ENTRY_BYTES, ROW_HEADER_BYTES, Machine, TreeCost
 from spillway.compute.fuse import kept_segments
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation, mask_of, members_of
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation, mask_of, members_of
 from spillway.compute.tree import Segment, mask_of_input, steps
 from spillway.compute.trees.choice import ALGORITHMS, NEAR, choose, proposals, propose
 from spillway.compute.trees.exhaustive import connected_pairs
@@ -37,7 +37,7 @@ def graphs(draw: st.DrawFn, most: int = 8) -> JoinGraph:
     pairs = st.sets(st.integers(0, size - 1), min_size=2, max_size=2)
     members += draw(st.lists(pairs, max_size=2))
     classes = tuple(
-        KeyClass(
+        JoinKey(
             tuple(sorted(one)),
             {pair: draw(st.sampled_from(SHARES)) for pair in combinations(sorted(one), 2)},
         )
@@ -74,7 +74,7 @@ def check_covers(graph: JoinGraph, tree: Segment) -> None:
 
 @given(graphs(), st.sampled_from([None, 1e3, 1e6]))
 def test_every_tree_covers_the_graph(graph: JoinGraph, memory_bytes: float | None) -> None:
-    model = CostModel(graph, machine=Machine(memory_bytes=memory_bytes))
+    model = TreeCost(graph, machine=Machine(memory_bytes=memory_bytes))
     for name in ALGORITHMS:
         made = propose(model, name)
         assert made is not None
@@ -86,7 +86,7 @@ def test_every_tree_covers_the_graph(graph: JoinGraph, memory_bytes: float | Non
 def test_no_tree_has_less_work_than_the_exact_search(
     graph: JoinGraph, processors: int, replicate_bytes: float
 ) -> None:
-    model = CostModel(graph, machine=Machine(processors, replicate_bytes=replicate_bytes))
+    model = TreeCost(graph, machine=Machine(processors, replicate_bytes=replicate_bytes))
     exact = propose(model, "exhaustive")
     assert exact is not None
     for other in proposals(model):
@@ -96,7 +96,7 @@ def test_no_tree_has_less_work_than_the_exact_search(
 @given(graphs())
 def test_the_choice_has_the_least_estimated_time(graph: JoinGraph) -> None:
     """Or nearly: then no tree that is as near has fewer segments."""
-    model = CostModel(graph)
+    model = TreeCost(graph)
     chosen = choose(model)
     near = min(one.seconds for one in proposals(model)) * (1 + NEAR)
     assert chosen.seconds <= near
@@ -106,7 +106,7 @@ def test_the_choice_has_the_least_estimated_time(graph: JoinGraph) -> None:
 
 @given(graphs(), st.floats(1e4, 1e8))
 def test_pieces_fit_into_memory_where_every_relation_does(graph: JoinGraph, memory_bytes: float) -> None:
-    model = CostModel(graph, machine=Machine(memory_bytes=memory_bytes))
+    model = TreeCost(graph, machine=Machine(memory_bytes=memory_bytes))
     single = max(model.table_bytes(1 << index) for index in range(graph.size))
     zigzag = propose(model, "zigzag")
     assert zigzag is not None
@@ -139,7 +139,7 @@ def test_rows_do_not_depend_on_how_a_set_came_about(graph: JoinGraph) -> None:
 
 @given(graphs(), st.integers(2, 5))
 def test_groups_have_at_most_m_relations_and_the_smallest_probes(graph: JoinGraph, size: int) -> None:
-    tree = compose(CostModel(graph), size)
+    tree = compose(TreeCost(graph), size)
     check_covers(graph, tree)
     assert isinstance(tree.probe, int)
     for group in tree.children:
@@ -149,34 +149,34 @@ def test_groups_have_at_most_m_relations_and_the_smallest_probes(graph: JoinGrap
 
 def test_number_of_groups_is_the_number_of_large_relations() -> None:
     rows = [100.0, 100.0, 1000.0, 100.0, 900.0, 100.0, 1100.0, 100.0, 100.0]
-    classes = tuple(KeyClass((n, n + 1), {(n, n + 1): 0.01}) for n in range(8))
+    classes = tuple(JoinKey((n, n + 1), {(n, n + 1): 0.01}) for n in range(8))
     graph = JoinGraph(tuple(Relation(f"r{n}", one) for n, one in enumerate(rows)), classes)
-    assert group_size(CostModel(graph)) == 3  # nine relations, three of them large
+    assert group_size(TreeCost(graph)) == 3  # nine relations, three of them large
 
 
 def test_redirection_is_avoided_on_the_same_key() -> None:
     """Partitioned by a key, the next join on it redirects nothing; another key does."""
     shares = {(0, 1): 1e-3, (0, 2): 1e-3, (1, 2): 1e-3}
     relations = tuple(Relation(f"r{n}", 1e5) for n in range(3))
-    same = JoinGraph(relations, (KeyClass((0, 1, 2), shares),))
-    other = JoinGraph(relations, (KeyClass((0, 1), {(0, 1): 1e-3}), KeyClass((1, 2), {(1, 2): 1e-3})))
+    same = JoinGraph(relations, (JoinKey((0, 1, 2), shares),))
+    other = JoinGraph(relations, (JoinKey((0, 1), {(0, 1): 1e-3}), JoinKey((1, 2), {(1, 2): 1e-3})))
     tree = Segment(0, (1, 2))
     machine = Machine(replicate_bytes=0.0)
-    assert CostModel(same, machine=machine).work(tree) < CostModel(other, machine=machine).work(tree)
+    assert TreeCost(same, machine=machine).work(tree) < TreeCost(other, machine=machine).work(tree)
 
 
 def test_a_table_is_a_page_that_doubles() -> None:
     relations = tuple(Relation(f"r{n}", rows, 10.0) for n, rows in enumerate((10.0, 1_000.0)))
-    graph = JoinGraph(relations, (KeyClass((0, 1), {(0, 1): 1e-3}),))
-    model = CostModel(graph, machine=Machine(table_page_bytes=4_096.0))
+    graph = JoinGraph(relations, (JoinKey((0, 1), {(0, 1): 1e-3}),))
+    model = TreeCost(graph, machine=Machine(table_page_bytes=4_096.0))
     assert model.table_bytes(0b01) == 4_096 + 64 * 8  # 40 slots
     assert model.table_bytes(0b10) == 32_768 + 4_096 * 8  # 26,000 bytes of rows with their headers
-    assert CostModel(graph).table_bytes(0b10) == 1_000 * (10 + ROW_HEADER_BYTES + HASH_ENTRY_BYTES)
+    assert TreeCost(graph).table_bytes(0b10) == 1_000 * (10 + ROW_HEADER_BYTES + HASH_ENTRY_BYTES)
 
 
 @given(graphs(), st.sampled_from([None, 1e4, 1e6]))
 def test_segments_of_one_statement_fit_together(graph: JoinGraph, memory_bytes: float | None) -> None:
-    model = CostModel(graph, machine=Machine(memory_bytes=memory_bytes))
+    model = TreeCost(graph, machine=Machine(memory_bytes=memory_bytes))
     for name in ("left-deep", "segmented-bushy", "greedy"):
         tree = choose(model, name).tree
         kept = kept_segments(model, tree)
@@ -195,11 +195,11 @@ def test_one_file_that_probes_a_lot_is_spread() -> None:
     def spreads(rows: float, tasks: int) -> bool:
         relations = (Relation("a", rows, tasks=tasks), Relation("b", 10.0), Relation("c", 10.0))
         shares = {(0, 1): 1.0, (0, 2): 0.1, (1, 2): 1.0}
-        model = CostModel(JoinGraph(relations, (KeyClass((0, 1, 2), shares),)), machine=Machine(4))
+        model = TreeCost(JoinGraph(relations, (JoinKey((0, 1, 2), shares),)), machine=Machine(4))
         spread = model.spreads(Segment(0, (1, 2)))
         alone = model.seconds(Segment(0, (1, 2)))
-        many = CostModel(JoinGraph((replace(relations[0], tasks=4), *relations[1:]), model.graph.classes))
-        assert alone >= CostModel(many.graph, machine=Machine(4)).seconds(Segment(0, (1, 2)))
+        many = TreeCost(JoinGraph((replace(relations[0], tasks=4), *relations[1:]), model.graph.classes))
+        assert alone >= TreeCost(many.graph, machine=Machine(4)).seconds(Segment(0, (1, 2)))
         return spread
 
     assert spreads(1e7, 1)
@@ -224,15 +224,15 @@ def test_processors_are_all_given_out(sizes: list[float], processors: int) -> No
 
 def test_a_graph_in_two_parts_is_refused() -> None:
     relations = tuple(Relation(name, 10.0) for name in "abcd")
-    pairs = (KeyClass((0, 1), {(0, 1): 0.1}), KeyClass((2, 3), {(2, 3): 0.1}))
+    pairs = (JoinKey((0, 1), {(0, 1): 0.1}), JoinKey((2, 3), {(2, 3): 0.1}))
     with pytest.raises(ViewError, match="equi-join between a, b and c, d"):
         JoinGraph(relations, pairs)
 
 
 def test_an_unknown_tree_is_refused() -> None:
-    graph = JoinGraph((Relation("a", 1.0), Relation("b", 1.0)), (KeyClass((0, 1), {(0, 1): 1.0}),))
+    graph = JoinGraph((Relation("a", 1.0), Relation("b", 1.0)), (JoinKey((0, 1), {(0, 1): 1.0}),))
     with pytest.raises(JobError, match="must be one of chosen, left-deep"):
-        choose(CostModel(graph), "wide")
+        choose(TreeCost(graph), "wide")
 
 
 def test_masks_and_members_are_inverse() -> None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.compute.cost import MOST_ROUNDS, CostModel, Machine
+from spillway.compute.cost import MOST_ROUNDS, Machine, TreeCost
 from spillway.compute.fuse import resident_bytes
-from spillway.compute.join_graph import JoinGraph, KeyClass, Relation
+from spillway.compute.join_graph import JoinGraph, JoinKey, Relation
 from spillway.compute.tree import Segment
 from spillway.compute.trees.choice import choose
 from spillway.compute.unit_costs import COLUMNAR
@@ -26,7 +26,7 @@ from spillway.compute.way import (
 
 def chain(rows: list[float], share: float = 1e-6) -> JoinGraph:
     relations = tuple(Relation(f"r{n}", size, 200.0) for n, size in enumerate(rows))
-    classes = tuple(KeyClass((n, n + 1), {(n, n + 1): share}, f"k{n}") for n in range(len(rows) - 1))
+    classes = tuple(JoinKey((n, n + 1), {(n, n + 1): share}, f"k{n}") for n in range(len(rows) - 1))
     return JoinGraph(relations, classes)
 
 
@@ -45,11 +45,11 @@ def test_a_way_needs_a_clear_gain() -> None:
 
 def test_relations_wait_for_a_key_as_in_spark() -> None:
     """`FROM part, supplier, lineitem`: the first two have no key in common."""
-    classes = (KeyClass((0, 2), {(0, 2): 0.1}), KeyClass((1, 2), {(1, 2): 0.1}))
+    classes = (JoinKey((0, 2), {(0, 2): 0.1}), JoinKey((1, 2), {(1, 2): 0.1}))
     graph = JoinGraph(tuple(Relation(name, 10.0) for name in "psl"), classes)
     assert as_written(graph) == Segment(0, (2, 1))
     assert joined_on_several_keys(graph) is None
-    both = JoinGraph(graph.relations, (*classes, KeyClass((1, 2), {(1, 2): 0.1})))
+    both = JoinGraph(graph.relations, (*classes, JoinKey((1, 2), {(1, 2): 0.1})))
     assert joined_on_several_keys(both) == ("s", "l")
 
 
@@ -64,7 +64,7 @@ def test_a_partitioned_build_takes_no_longer_on_more_processors(rows: list[float
     graph = chain(rows)
     times = []
     for processors in (2, 4, 8, 64):
-        model = CostModel(graph, None, Machine(processors, replicate_bytes=0))
+        model = TreeCost(graph, None, Machine(processors, replicate_bytes=0))
         tree = as_written(graph)
         assert not any(model.replicated(tree))
         times.append(model.seconds(tree))
@@ -83,7 +83,7 @@ def test_partitions_keep_the_limit_or_their_size_says_that_they_cannot(
 ) -> None:
     graph = chain(rows)
     machine = Machine(processors, limit, limit / 2, table_page_bytes=float(1 << 20) if pages else 0.0)
-    model, tree = CostModel(graph, None, machine), as_written(graph)
+    model, tree = TreeCost(graph, None, machine), as_written(graph)
     whole = sum(
         model.table_bytes(1 << n)
         for n, kept in zip(range(1, len(rows)), model.replicated(tree), strict=True)
@@ -102,8 +102,8 @@ def test_partitions_keep_the_limit_or_their_size_says_that_they_cannot(
 def test_a_large_result_costs_the_same_whoever_joins() -> None:
     """Columns must not lose to Spark only because their estimate has the result in it."""
     graph = chain([2e4] * 8, share=6.2e-5)
-    spark = spark_seconds(CostModel(graph))
-    columns = CostModel(graph, None, Machine(by_columns=True, replicate_bytes=float("inf")))
+    spark = spark_seconds(TreeCost(graph))
+    columns = TreeCost(graph, None, Machine(by_columns=True, replicate_bytes=float("inf")))
     result = columns.cardinality.rows(graph.everything) * columns.cardinality.row_bytes(graph.everything)
     assert result * COLUMNAR.keep > 0.5
     assert spark > result * COLUMNAR.keep
@@ -112,5 +112,5 @@ def test_a_large_result_costs_the_same_whoever_joins() -> None:
 
 def test_a_small_limit_cannot_hold_the_pages_of_one_table() -> None:
     graph = chain([1e5, 1e5])
-    model = CostModel(graph, None, Machine(2, 0.7e6, 0.7e6, table_page_bytes=float(1 << 20)))
+    model = TreeCost(graph, None, Machine(2, 0.7e6, 0.7e6, table_page_bytes=float(1 << 20)))
     assert resident_bytes(model, as_written(graph)) > 0.7e6

@@ -9,10 +9,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import pytest
 from jsonschema import Draft202012Validator
 
+from spillway.compute import ComputeConfig
 from spillway.errors import JobError
 from spillway.job import (
     SINK_FORMATS,
-    ComputeConfig,
     Document,
     RunConfig,
     compute_config,
@@ -21,6 +21,7 @@ from spillway.job import (
     reference_markdown,
     run_config,
 )
+from spillway.job.compute import ComputeTable
 from spillway.job.keys import keys_of
 from spillway.job.keywords import ComputeSettings, RunSettings
 from spillway.job.maintain import MaintainTable, ServerTable
@@ -204,7 +205,7 @@ def test_the_reference_has_every_key() -> None:
     assert {"checkpoint", "memory", "emulate.speeds", "dsn", "store"} <= names
 
 
-@pytest.mark.parametrize(("config", "settings"), [(RunConfig, RunSettings), (ComputeConfig, ComputeSettings)])
+@pytest.mark.parametrize(("config", "settings"), [(RunConfig, RunSettings), (ComputeTable, ComputeSettings)])
 def test_the_keywords_are_the_declared_keys(config: type, settings: type) -> None:
     keys = [key for key in keys_of(config) if not key.is_required]
     wanted = {name for key in keys for name in (key.attribute, key.name) if "." not in name}
@@ -251,3 +252,8 @@ def test_a_maintained_view_has_the_same_defaults_in_python() -> None:
     server = {field.name: field.default for field in fields(ServerSpec)}
     for key in keys_of(ServerTable):
         assert key.attribute not in server or key.is_required or key.default == server[key.attribute]
+
+
+def test_a_computation_has_the_same_defaults_in_python() -> None:
+    assert ComputeTable().config() == ComputeConfig()
+    assert [field.name for field in fields(ComputeTable)] == [field.name for field in fields(ComputeConfig)]

@@ -1,6 +1,6 @@
 """Tree shapes, one algorithm per file; `choice` compares them by the cost model."""
 
-from spillway.compute.trees.choice import ALGORITHMS, CHOSEN, Proposal, choose
+from spillway.compute.trees.choice import ALGORITHMS, CHOSEN, Proposal, choose, proposal_of
 from spillway.compute.trees.incremental import incremental_tree
 from spillway.compute.trees.right_deep import right_deep_tree
 from spillway.compute.trees.segmented_bushy import compose
@@ -14,5 +14,6 @@ __all__ = [
     "compose",
     "incremental_tree",
     "minimized_work",
+    "proposal_of",
     "right_deep_tree",
 ]

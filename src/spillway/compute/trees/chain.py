@@ -1,19 +1,19 @@
-"""The order in which a segment meets its builds: always the connected one with the fewest rows after it.
+"""The order in which a segment meets its builds: next is the connected one that leaves the fewest rows.
 
-Among equally good ones, one on the key by which the rows are partitioned already goes first, so that
-same-key neighbours stand together and their rows are not redirected.
+If several leave as few, one on the key by which the rows are partitioned already goes first. So builds on the
+same key stand together, and rows are not redirected between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spillway.compute.cost import UNPARTITIONED, CostModel
+from spillway.compute.cost import UNPARTITIONED, TreeCost
 from spillway.compute.join_graph import mask_of, members_of
 from spillway.compute.tree import Input, Segment, mask_of_input
 
 
-def chain(model: CostModel, probe: Input, builds: Sequence[Input]) -> Segment:
+def chain(model: TreeCost, probe: Input, builds: Sequence[Input]) -> Segment:
     """The segment in which `probe` meets all of `builds`, which must be connected with it."""
     waiting = list(builds)
     before, partitioned_by = mask_of_input(probe), UNPARTITIONED
@@ -26,18 +26,18 @@ def chain(model: CostModel, probe: Input, builds: Sequence[Input]) -> Segment:
     return Segment(probe, tuple(ordered))
 
 
-def largest(model: CostModel, mask: int) -> int:
+def largest(model: TreeCost, mask: int) -> int:
     """The relation with the most rows: probing with it leaves the least to build."""
     return max(members_of(mask), key=lambda index: (model.graph.relations[index].rows, -index))
 
 
-def chain_of(model: CostModel, mask: int) -> Segment:
+def chain_of(model: TreeCost, mask: int) -> Segment:
     """A connected set as one segment, probed by its largest relation."""
     probe = largest(model, mask)
     return chain(model, probe, list(members_of(mask & ~mask_of([probe]))))
 
 
-def _next(model: CostModel, before: int, waiting: Sequence[Input], by: int) -> tuple[Input, int]:
+def _next(model: TreeCost, before: int, waiting: Sequence[Input], by: int) -> tuple[Input, int]:
     best: tuple[tuple[float, bool], Input, int] | None = None
     for build in waiting:
         added = mask_of_input(build)

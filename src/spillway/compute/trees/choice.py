@@ -1,9 +1,9 @@
-"""Cost-based choice: every algorithm proposes a tree, the one with the least estimated time is taken.
+"""Cost-based choice: every algorithm proposes a tree, and the one with the least estimated time wins.
 
-Of trees with nearly the same time, which an estimate cannot tell apart, the one with the fewest segments is.
-With a memory limit only trees whose segments each fit are taken; one of the pieces-that-fit algorithms is
-always among them, unless a single relation is larger than the memory. The exact search comes last, and looks
-at no more pairs than a small part of the best time so far is worth: it must not take longer than it saves.
+An estimate cannot distinguish trees with nearly the same time; of those the one with the fewest segments
+wins. With a memory limit only trees whose segments each fit are eligible. There is always one, unless a
+single relation is larger than the memory. The exact search comes last. It may take only a small part of the
+best time so far, because it must not take longer than it saves.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.tree import Segment
 from spillway.compute.trees.exhaustive import MOST_PAIRS, exhaustive
 from spillway.compute.trees.greedy import greedy
@@ -28,10 +28,10 @@ CHOSEN, EXACT = "chosen", "exhaustive"
 PLANNING_SHARE = 0.05
 """How much of the estimated time the exact search may take."""
 PAIR_SECONDS, LEAST_PAIRS = 5e-5, 1_000
-"""What one pair of connected sets takes here, and how many may always be looked at: all of 8 relations."""
+"""The time that one pair of connected sets takes, and how many pairs are always allowed (8 relations)."""
 NEAR = 0.03
-"""Estimated times that differ by less are the same."""
-Algorithm = Callable[[CostModel], Segment | None]
+"""Estimated times that differ by a smaller share count as equal."""
+Algorithm = Callable[[TreeCost], Segment | None]
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
     {
@@ -52,7 +52,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A tree, the algorithm that made it, and what the model says of it."""
+    """A tree, the algorithm that made it, and its estimates."""
 
     algorithm: str
     tree: Segment
@@ -61,40 +61,42 @@ class Proposal:
     fits: bool
 
 
-def propose(model: CostModel, algorithm: str) -> Proposal | None:
-    """The tree of one algorithm; None where the exact search gives up."""
+def propose(model: TreeCost, algorithm: str) -> Proposal | None:
+    """The tree of one algorithm; None if the exact search gives up."""
     if algorithm not in ALGORITHMS:
         known = ", ".join((CHOSEN, *ALGORITHMS))
         raise JobError(f'tree = "{algorithm}": must be one of {known}')
     tree = ALGORITHMS[algorithm](model)
     if tree is None:
         return None
-    return _proposal(model, algorithm, tree)
+    return proposal_of(model, algorithm, tree)
 
 
-def _proposal(model: CostModel, algorithm: str, tree: Segment) -> Proposal:
+def proposal_of(model: TreeCost, algorithm: str, tree: Segment) -> Proposal:
+    """A tree with its costs."""
     return Proposal(algorithm, tree, model.seconds(tree), model.work(tree), model.fits(tree))
 
 
-def proposals(model: CostModel) -> list[Proposal]:
-    """What every algorithm proposes, the best first (of the near ones the simplest), then by time; those that
-    fit into memory before all others."""
-    made = [one for name in ALGORITHMS if name != EXACT and (one := propose(model, name)) is not None]
-    pairs = min(one.seconds for one in made) * PLANNING_SHARE / PAIR_SECONDS
+def proposals(model: TreeCost) -> list[Proposal]:
+    """The trees of all algorithms, the best first: those that fit into memory, then by time (of the nearly
+    equal ones the simplest)."""
+    made = [found for name in ALGORITHMS if name != EXACT and (found := propose(model, name)) is not None]
+    pairs = min(proposal.seconds for proposal in made) * PLANNING_SHARE / PAIR_SECONDS
     exact = exhaustive(model, round(min(max(pairs, LEAST_PAIRS), MOST_PAIRS)))
     if exact is not None:
-        made.append(_proposal(model, EXACT, exact))
-    near = min((one.seconds for one in made if one.fits), default=0.0) * (1 + NEAR)
+        made.append(proposal_of(model, EXACT, exact))
+    near = min((proposal.seconds for proposal in made if proposal.fits), default=0.0) * (1 + NEAR)
 
-    def rank(one: Proposal) -> tuple[bool, bool, int, float]:
-        is_near = one.seconds <= near
-        return not one.fits, not is_near, len(list(one.tree.segments())) if is_near else 0, one.seconds
+    def rank(proposal: Proposal) -> tuple[bool, bool, int, float]:
+        is_near = proposal.seconds <= near
+        segments = len(list(proposal.tree.segments())) if is_near else 0
+        return not proposal.fits, not is_near, segments, proposal.seconds
 
     return sorted(made, key=rank)
 
 
-def choose(model: CostModel, algorithm: str = CHOSEN) -> Proposal:
-    """The tree to run: the best of all, or that of one algorithm, cut where memory asks for it."""
+def choose(model: TreeCost, algorithm: str = CHOSEN) -> Proposal:
+    """The tree to run: the best of all, or that of one algorithm, cut into pieces that fit into memory."""
     if algorithm == CHOSEN:
         return _within_memory(model, proposals(model)[0])
     made = propose(model, algorithm)
@@ -106,15 +108,15 @@ def choose(model: CostModel, algorithm: str = CHOSEN) -> Proposal:
     return _within_memory(model, made)
 
 
-def _within_memory(model: CostModel, one: Proposal) -> Proposal:
-    """A tree whose segments are cut into pieces that fit."""
-    if one.fits:
-        return one
-    tree = _cut_all(model, one.tree)
-    return _proposal(model, one.algorithm, tree)
+def _within_memory(model: TreeCost, proposal: Proposal) -> Proposal:
+    """The tree, with segments cut into pieces that fit."""
+    if proposal.fits:
+        return proposal
+    tree = _cut_all(model, proposal.tree)
+    return proposal_of(model, proposal.algorithm, tree)
 
 
-def _cut_all(model: CostModel, tree: Segment) -> Segment:
+def _cut_all(model: TreeCost, tree: Segment) -> Segment:
     probe = tree.probe if isinstance(tree.probe, int) else _cut_all(model, tree.probe)
-    builds = tuple(one if isinstance(one, int) else _cut_all(model, one) for one in tree.builds)
+    builds = tuple(build if isinstance(build, int) else _cut_all(model, build) for build in tree.builds)
     return cut(model, Segment(probe, builds))

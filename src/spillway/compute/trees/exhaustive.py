@@ -2,15 +2,15 @@
 
 Every pair of connected sets that are joined by a key is tried once (DPccp enumerates exactly those), with
 either side as the hash table, and for each set the best tree is kept per key that its rows are partitioned
-by. Where the graph has more pairs than `most_pairs` the search gives up and returns None; a greedy tree
-must do then. No tree of any other algorithm has less work by the same model.
+by. If the graph has more pairs than `most_pairs`, the search gives up and returns None. No tree of any other
+algorithm has less work by the same model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spillway.compute.cost import UNPARTITIONED, CostModel
+from spillway.compute.cost import UNPARTITIONED, TreeCost
 from spillway.compute.join_graph import JoinGraph, members_of
 from spillway.compute.tree import Join, Node, Segment, to_segments
 
@@ -20,7 +20,7 @@ MOST_PAIRS = 12_000
 _Best = dict[int, dict[int, tuple[float, Node]]]
 
 
-def exhaustive(model: CostModel, most_pairs: int = MOST_PAIRS) -> Segment | None:
+def exhaustive(model: TreeCost, most_pairs: int = MOST_PAIRS) -> Segment | None:
     graph = model.graph
     pairs: list[tuple[int, int]] = []
     for pair in connected_pairs(graph):
@@ -37,7 +37,7 @@ def exhaustive(model: CostModel, most_pairs: int = MOST_PAIRS) -> Segment | None
     return to_segments(tree)
 
 
-def _try(model: CostModel, best: _Best, build: int, probe: int, classes: tuple[int, ...]) -> None:
+def _try(model: TreeCost, best: _Best, build: int, probe: int, classes: tuple[int, ...]) -> None:
     build_work, built = min(best[build].values(), key=lambda found: found[0])
     if build & (build - 1):
         build_work += model.keep(build)

@@ -6,11 +6,11 @@ everything above it.
 
 from __future__ import annotations
 
-from spillway.compute.cost import UNPARTITIONED, CostModel
+from spillway.compute.cost import UNPARTITIONED, TreeCost
 from spillway.compute.tree import Join, Node, Segment, to_segments
 
 
-def greedy(model: CostModel) -> Segment:
+def greedy(model: TreeCost) -> Segment:
     graph = model.graph
     parts: dict[int, Node] = {1 << index: index for index in range(graph.size)}
     while len(parts) > 1:
@@ -25,7 +25,7 @@ def greedy(model: CostModel) -> Segment:
     return to_segments(tree)
 
 
-def _oriented(model: CostModel, left: tuple[int, Node], right: tuple[int, Node]) -> Join:
+def _oriented(model: TreeCost, left: tuple[int, Node], right: tuple[int, Node]) -> Join:
     """The side that costs less to build, with what it costs to keep it, is the hash table."""
     costs = []
     for (build, built), (probe, probing) in ((left, right), (right, left)):
@@ -33,4 +33,4 @@ def _oriented(model: CostModel, left: tuple[int, Node], right: tuple[int, Node])
         cost = model.join(probe, build, classes, UNPARTITIONED)
         kept = model.keep(build) if build & (build - 1) else 0.0
         costs.append((cost.build + cost.probe + kept, Join(built, probing)))
-    return min(costs, key=lambda one: one[0])[1]
+    return min(costs, key=lambda found: found[0])[1]

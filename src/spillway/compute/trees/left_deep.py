@@ -5,12 +5,12 @@ Starts with the smallest relation, and goes on with the connected one that leave
 
 from __future__ import annotations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import Input, Segment
 
 
-def left_deep(model: CostModel) -> Segment:
+def left_deep(model: TreeCost) -> Segment:
     graph = model.graph
     first = min(range(graph.size), key=lambda index: (graph.relations[index].rows, index))
     built: Input = first

@@ -7,17 +7,17 @@ cost less than the large one saves in building.
 
 from __future__ import annotations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import Segment
 from spillway.compute.trees.chain import chain, chain_of
 
 
-def right_deep_tree(model: CostModel) -> Segment:
+def right_deep_tree(model: TreeCost) -> Segment:
     return chain_of(model, model.graph.everything)
 
 
-def right_deep_by_cost(model: CostModel) -> Segment:
-    everything = model.graph.everything
-    trees = (chain(model, one, list(members_of(everything & ~(1 << one)))) for one in members_of(everything))
+def right_deep_by_cost(model: TreeCost) -> Segment:
+    relations = list(members_of(model.graph.everything))
+    trees = (chain(model, probe, [build for build in relations if build != probe]) for probe in relations)
     return min(trees, key=model.seconds)

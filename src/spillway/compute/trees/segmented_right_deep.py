@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.tree import Input, Segment, mask_of_input
 
-Rank = Callable[[CostModel, int, int], float]
+Rank = Callable[[TreeCost, int, int], float]
 
 
-def minimized_work(model: CostModel) -> Segment:
+def minimized_work(model: TreeCost) -> Segment:
     return _segments(model, lambda made, before, build: made.cardinality.rows(before | build))
 
 
-def balanced_consideration(model: CostModel) -> Segment:
+def balanced_consideration(model: TreeCost) -> Segment:
     return _segments(
         model, lambda made, before, build: made.cardinality.rows(before | build) * made.table_bytes(build)
     )
 
 
-def _segments(model: CostModel, rank: Rank) -> Segment:
+def _segments(model: TreeCost, rank: Rank) -> Segment:
     nodes: list[Input] = list(range(model.graph.size))
     while len(nodes) > 1:
         probe = max(nodes, key=lambda node: model.cardinality.rows(mask_of_input(node)))
@@ -38,7 +38,7 @@ def _segments(model: CostModel, rank: Rank) -> Segment:
     return tree
 
 
-def _fill(model: CostModel, probe: Input, others: Sequence[Input], rank: Rank) -> list[Input]:
+def _fill(model: TreeCost, probe: Input, others: Sequence[Input], rank: Rank) -> list[Input]:
     """As many builds as memory holds, at least one."""
     limit = model.machine.memory_bytes
     waiting = list(others)
@@ -46,10 +46,10 @@ def _fill(model: CostModel, probe: Input, others: Sequence[Input], rank: Rank) -
     builds: list[Input] = []
     while waiting:
         candidates = [
-            (rank(model, before, mask_of_input(one)), number)
-            for number, one in enumerate(waiting)
-            if model.graph.links(before, mask_of_input(one))
-            and (limit is None or not builds or used + model.table_bytes(mask_of_input(one)) <= limit)
+            (rank(model, before, mask_of_input(node)), number)
+            for number, node in enumerate(waiting)
+            if model.graph.links(before, mask_of_input(node))
+            and (limit is None or not builds or used + model.table_bytes(mask_of_input(node)) <= limit)
         ]
         if not candidates:
             break

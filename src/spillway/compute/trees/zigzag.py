@@ -5,16 +5,16 @@ The result of each piece is kept and probes the next piece. With enough memory i
 
 from __future__ import annotations
 
-from spillway.compute.cost import CostModel
+from spillway.compute.cost import TreeCost
 from spillway.compute.tree import Input, Segment, mask_of_input
 from spillway.compute.trees.right_deep import right_deep_tree
 
 
-def zigzag(model: CostModel) -> Segment:
+def zigzag(model: TreeCost) -> Segment:
     return cut(model, right_deep_tree(model))
 
 
-def cut(model: CostModel, segment: Segment) -> Segment:
+def cut(model: TreeCost, segment: Segment) -> Segment:
     """A segment as a sequence of pieces that each fit into memory; a build that is too large stands alone."""
     limit = model.machine.memory_bytes
     probe: Input = segment.probe

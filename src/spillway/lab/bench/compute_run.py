@@ -22,14 +22,14 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spillway.compute import CostModel, Segment, UnitCosts, q_error, steps
+from spillway.compute import Segment, TreeCost, UnitCosts, q_error, steps
 from spillway.compute.trees import choose
 from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
 from spillway.lab.bench.compute_memory import short_memory, tree_sum
 from spillway.lab.bench.compute_metrics import AS_WRITTEN, CBO, CHOSEN, DUCKDB, SQL_TREES, TREES, QueryRuns
 from spillway.lab.engines import SparkPeer, Turn, noop, query_sum, reason, take_turns, within
-from spillway.spark.compute import Computation, Execution, SegmentOutcome
+from spillway.spark.compute import Computation, SegmentOutcome, plan_computation
 from spillway.workload import MultiJoin
 
 REPEATS = 3
@@ -70,18 +70,17 @@ class ComputeBench:
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
-    def _tree(self, computation: Computation, model: CostModel, tree: Segment) -> _Run:
+    def _tree(self, computation: Computation, model: TreeCost, tree: Segment) -> _Run:
         """One tree, with all of its rows computed and none kept."""
-        view, files = computation.view, computation.files if model.machine.by_columns else None
-        execution = Execution(self._spark, view, model, computation.sources, self._scratch, files=files)
-        execution.prepare()  # the peers' tables are there before their clock starts, too
-        times = self._clocked(lambda: execution.run(tree, noop), execution.cancel)
-        return Turn(*times, execution.outcomes())
+        executor = computation.executor(computation.plan.with_tree(tree, model), self._scratch)
+        executor.prepare()  # the peers' tables are there before their clock starts, too
+        times = self._clocked(lambda: executor.run(noop), executor.cancel)
+        return Turn(*times, executor.outcomes())
 
     def _run(self, query: MultiJoin, paths: dict[str, Path], repeats: int) -> QueryRuns:
         specs = {name: SourceSpec(name, "parquet", str(path)) for name, path in paths.items()}
-        computation = Computation(self._spark, query.sql, specs, units=self._units)
-        model, statements = computation.model, computation.statements
+        computation = plan_computation(self._spark, query.sql, specs, units=self._units)
+        model, statements = computation.plan.cost, computation.plan.statements
         trees = {name: choose(model, name).tree for name in TREES if name in self._engines}
         sql_trees = {
             name: choose(statements, shape).tree
@@ -105,7 +104,7 @@ class ComputeBench:
                     unfinished[name] = reason(error)
                     continue
                 actions[name] = partial(self._timed, partial(peer.run, query.sql), peer.cancel)
-            threads = computation.model.machine.processors
+            threads = model.machine.processors
             database = closing.enter_context(duckdb.connect(config={"threads": threads}))
             for name, path in paths.items():
                 database.read_parquet(f"{path}/*.parquet").create_view(name)
@@ -125,7 +124,7 @@ class ComputeBench:
                 continue
             costs = statements if is_sql else model
             try:
-                summed = tree_sum(self._spark, computation, costs, tree, self._scratch)
+                summed = tree_sum(computation, costs, tree, self._scratch)
                 counts[name], checksums[name] = summed
             except FAILURES as error:
                 unfinished[name] = reason(error)
@@ -140,7 +139,7 @@ class ComputeBench:
                 times[CHOSEN] += computation.planning_seconds
         short = None
         if len(query.relations) >= SHORT_MEMORY_RELATIONS:
-            short = short_memory(self._spark, computation, self._units, self._scratch, self._limit_seconds)
+            short = short_memory(computation, self._units, self._scratch, self._limit_seconds)
         found = turns.answers.get(CHOSEN)
         return QueryRuns(
             relations=len(query.relations),
@@ -160,7 +159,7 @@ class ComputeBench:
                 name: [round(one, 4) for one in seconds] for name, seconds in turns.all_seconds.items()
             },
             columns=model.machine.by_columns,
-            way=computation.decision.way,
+            way=computation.plan.way,
             short_memory=short,
         )
 
@@ -194,12 +193,12 @@ def _cpu_of(process: psutil.Process) -> float:
 
 def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:
     """The q-error of every join's result."""
-    rows = computation.model.cardinality.rows
+    rows = computation.plan.cost.cardinality.rows
     pairs = zip(tree.segments(), outcomes, strict=True)
     return [
         q_error(rows(step.after), measured)
         for segment, outcome in pairs
-        for step, measured in zip(steps(computation.model.graph, segment), outcome.step_rows, strict=True)
+        for step, measured in zip(steps(computation.plan.cost.graph, segment), outcome.step_rows, strict=True)
         if measured is not None
     ]
 

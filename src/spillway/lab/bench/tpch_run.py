@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from spillway.compute import UnitCosts
 from spillway.errors import ComputeError
 from spillway.job import SinkSpec, SourceSpec
-from spillway.spark.compute import Computation
+from spillway.spark.compute import plan_computation
 from spillway.workload import QUERIES, tables_of
 
 WARM_UPS = 2
@@ -56,7 +56,7 @@ class TpchBench:
         self._collect_garbage()
         began = time.perf_counter()
         specs = {name: SourceSpec(name, "parquet", str(path)) for name, path in paths.items()}
-        computation = Computation(
+        computation = plan_computation(
             self._spark, QUERIES[runs.query], specs, units=self._units, keep_statistics=False
         )
         runs.summary = computation.run(SinkSpec("parquet", str(out)))

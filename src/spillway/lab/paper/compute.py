@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from spillway.compute import CostModel, Segment
+from spillway.compute import Segment, TreeCost
 from spillway.compute.trees import compose, incremental_tree, minimized_work, right_deep_tree
 from spillway.errors import JobError
 
-MakeTree = Callable[[CostModel], Segment]
+MakeTree = Callable[[TreeCost], Segment]
 RIGHT_DEEP, BUSHY = "right-deep", "segmented bushy"
 
 

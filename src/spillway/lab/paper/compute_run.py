@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spillway.compute import CostModel, UnitCosts
+from spillway.compute import ComputeConfig, TreeCost, UnitCosts
 from spillway.compute.trees import right_deep_tree
 from spillway.errors import StateError
-from spillway.job import ComputeConfig, SourceSpec
+from spillway.job import SourceSpec
 from spillway.lab.bench import tree_sum
 from spillway.lab.engines import noop
 from spillway.lab.paper.compute import ComputeExperiment, Point, outcome_dict
-from spillway.spark.compute import Computation, Execution, table_bytes_peak
+from spillway.spark.compute import Computation, plan_computation, table_bytes_peak
 from spillway.workload import MultiJoin, generate_query
 
 REPEATS = 2
@@ -60,22 +60,16 @@ class _Runner:
             results = set()
             for line in point.lines:
                 tree = line.make(model)
+                plan = computation.plan.with_tree(tree, model)
                 best = float("inf")
                 for _ in range(REPEATS):
-                    execution = Execution(
-                        self._spark,
-                        computation.view,
-                        model,
-                        computation.sources,
-                        self._scratch,
-                        files=computation.files,
-                    )
-                    execution.prepare()
+                    executor = computation.executor(plan, self._scratch)
+                    executor.prepare()
                     began = time.perf_counter()
-                    execution.run(tree, noop)
+                    executor.run(noop)
                     best = min(best, time.perf_counter() - began)
-                outcomes = execution.outcomes()
-                results.add(tree_sum(self._spark, computation, model, tree, self._scratch))
+                outcomes = executor.outcomes()
+                results.add(tree_sum(computation, model, tree, self._scratch))
                 seconds[line.label, point.x].append(best)
                 if self._memory_share is not None and model.machine.memory_bytes is not None:
                     above = table_bytes_peak(outcomes) - model.machine.memory_bytes
@@ -83,17 +77,17 @@ class _Runner:
             if len(results) != 1:
                 raise StateError(f"query {seed} of {point.relations} relations: trees disagree: {results}")
 
-    def _prepare(self, query: MultiJoin, data: Path) -> tuple[CostModel, Computation]:
+    def _prepare(self, query: MultiJoin, data: Path) -> tuple[TreeCost, Computation]:
         specs = {one.name: SourceSpec(one.name, "parquet", str(data / one.name)) for one in query.relations}
-        computation = Computation(
+        computation = plan_computation(
             self._spark, query.sql, specs, ComputeConfig(tree="right-deep"), units=self._units
         )
-        model = computation.model
+        model = computation.plan.cost
         if self._memory_share is None:
             return model, computation
         memory = model.memory_bytes(right_deep_tree(model)) * self._memory_share
         machine = replace(model.machine, memory_bytes=memory, replicate_bytes=memory, by_columns=False)
-        return CostModel(model.graph, self._units, machine), computation
+        return TreeCost(model.graph, self._units, machine), computation
 
 
 def _write(query: MultiJoin, directory: Path, files: int) -> None:

@@ -1,20 +1,22 @@
-"""Computes views over stored relations on Spark: opening them, statistics, segments as jobs, the result.
+"""Computes views over stored relations on Spark: opens them, collects statistics, plans, runs, writes.
 
-Start with `computation`; `execution`, `columnar_run` and `own_plan` are the three ways.
+Start with `computation`: it has a plan made by `spillway.compute` and runs it by the executor of its way.
+The three executors are `columns`, `statements` and `own_plan`.
 """
 
 from spillway.spark.compute.calibrate import measure_costs
-from spillway.spark.compute.computation import Computation, table_bytes_peak
-from spillway.spark.compute.execution import Execution, Listener, SegmentEvent, SegmentOutcome
+from spillway.spark.compute.computation import Computation, plan_computation
+from spillway.spark.compute.executor import SegmentOutcome, table_bytes_peak
+from spillway.spark.compute.segment_progress import Listener, SegmentEvent
 from spillway.spark.compute.segment_sql import quoted
 
 __all__ = [
     "Computation",
-    "Execution",
     "Listener",
     "SegmentEvent",
     "SegmentOutcome",
     "measure_costs",
+    "plan_computation",
     "quoted",
     "table_bytes_peak",
 ]

@@ -1,8 +1,8 @@
 """One table of an embedded database as Arrow columns of types that Spark has.
 
-SQLite has types per value; a column is of the type that it was declared with, and a value of another one is
-refused. Where the declaration does not name a type, the values do, and of an empty table the declaration must
-do."""
+SQLite values have types of their own. A column has its declared type, and a value of another type is refused.
+If the declaration names no type, the values decide; for an empty table the declaration does.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,7 @@ _SIGNED = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
 }
-"""Spark has no unsigned integers: the next type that holds all of their values."""
+"""Spark has no unsigned integers: these are the next types that hold all of their values."""
 _DECLARED = (
     (("INT",), pa.int64()),
     (("CHAR", "CLOB", "TEXT"), pa.string()),
@@ -39,7 +39,7 @@ def read_sqlite(path: str, table: str) -> pa.Table:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         try:
             cursor = connection.execute(f"SELECT * FROM {_quoted(table)}")
-            names = [one[0] for one in cursor.description]
+            names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
             kinds = connection.execute(
                 "SELECT name, type FROM pragma_table_info(?, ?)", [name, schema or "main"]
@@ -49,7 +49,10 @@ def read_sqlite(path: str, table: str) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
     declared = dict(kinds)
     return pa.table(
-        {one: _column(one, list(values), declared[one]) for one, values in zip(names, columns, strict=True)}
+        {
+            name: _column(name, list(values), declared[name])
+            for name, values in zip(names, columns, strict=True)
+        }
     )
 
 

@@ -2,9 +2,9 @@
 
 The log says which files the current version has, which columns of which types, and the partition values of
 each file. So columns that were added later are null in older files, and a partition "01" stays text. Spark
-reads partition values from the names of directories, in one scan; where it would read them wrongly (text that
-is not ASCII, directories that have other names) every partition is a scan of its own. Known limit: tables
-with deletion vectors or column mapping are refused.
+reads partition values from the names of directories, in one scan. If it would read them wrongly (text that is
+not ASCII, directories with other names), every partition is a scan of its own. Known limit: tables with
+deletion vectors or column mapping are refused.
 """
 
 import json
@@ -22,12 +22,12 @@ from pyspark.sql.types import StructType
 from spillway.spark.compute.segment_sql import quoted
 
 READER_FEATURES = frozenset({"timestampNtz"})
-"""What files can be read with, without knowing more."""
+"""Features that do not change how files are read."""
 _PLAIN_READER = 1
 
 
 class DeltaFeatureError(Exception):
-    """A table needs something that cannot be read; its text says what."""
+    """A table needs a feature that is not supported; the text names it."""
 
 
 def read_delta(spark: SparkSession, path: str) -> DataFrame:
@@ -53,9 +53,9 @@ def read_delta(spark: SparkSession, path: str) -> DataFrame:
 def _files(table: DeltaTable, root: str, columns: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
     """The files by their partition values; the log has their paths encoded."""
     found: dict[tuple[Any, ...], list[str]] = {}
-    for one in pa.table(table.get_add_actions(flatten=True)).to_pylist():
-        values = tuple(one[f"partition.{name}"] for name in columns)
-        path = unquote(one["path"])
+    for action in pa.table(table.get_add_actions(flatten=True)).to_pylist():
+        values = tuple(action[f"partition.{name}"] for name in columns)
+        path = unquote(action["path"])
         found.setdefault(values, []).append(path if "://" in path else f"{root.rstrip('/')}/{path}")
     return found
 

@@ -1,8 +1,8 @@
-"""What each segment of a statement gave, from the metrics that Spark's SQL executions leave behind.
+"""Measured rows and hash tables of each segment of a statement, from the metrics of Spark's SQL executions.
 
-The plan graph is walked beside the tree: a segment's joins hang on each other by their probing (first) side,
-the last one at the top, and what a join builds hangs on its second side. Known limit: the store is Spark's
-own and not a public interface; what it has lost, or what Spark answers from another exchange, is unknown.
+The plan graph is walked together with the tree: the joins of a segment are connected by their probing (first)
+side, the last join at the top, and what a join builds is its second side. Known limit: Spark's store is not a
+public interface. Metrics that it has dropped, and those of an exchange that Spark reuses, are unknown.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,8 +24,8 @@ _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 1e-3, "s
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one segment: rows after each join in its order, bytes of its hash tables, and, of a segment inside a
-    statement, the seconds until its hash table was there (None: not yet, or unknown)."""
+    """One segment: rows after each of its joins, bytes of its hash tables, and, if it runs inside a
+    statement, the seconds until its own hash table was built (None: not yet, or unknown)."""
 
     step_rows: tuple[int | None, ...]
     table_bytes: int = 0
@@ -33,7 +33,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class _Node:
+class _PlanNode:
     name: str
     metrics: dict[str, str] = field(default_factory=dict)
     children: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class _Node:
 def measure(
     spark: SparkSession, description: str, tree: Segment, kept: Collection[Segment], *, wait: bool = True
 ) -> dict[Segment, Measured]:
-    """What the last execution with this description gave; `kept` segments ran before it, elsewhere."""
+    """The metrics of the last execution with this description; `kept` segments ran in earlier statements."""
     if wait:
         spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(WAIT_MS)
     walk = _Walk(_plan(spark, description), kept, spark.sparkContext.defaultParallelism)
@@ -51,7 +51,7 @@ def measure(
 
 
 class _Walk:
-    def __init__(self, nodes: dict[int, _Node], kept: Collection[Segment], processors: int) -> None:
+    def __init__(self, nodes: dict[int, _PlanNode], kept: Collection[Segment], processors: int) -> None:
         self._nodes, self._kept, self._processors = nodes, kept, processors
         self.found: dict[Segment, Measured] = {}
 
@@ -74,25 +74,25 @@ class _Walk:
         self.found[segment] = Measured(tuple(reversed(rows)), table_bytes, seconds)
         self._input(segment.probe, at)
 
-    def _held_at_a_time(self, join: _Node) -> int:
-        """A partitioned table is in memory in as many parts as there are processors, of many."""
+    def _held_at_a_time(self, join: _PlanNode) -> int:
+        """Bytes of a partitioned table: as many of its parts as there are processors are in memory."""
         total = _count(join, TABLE_METRICS["ShuffledHashJoin"]) or 0
         largest = _largest(join.metrics.get(TABLE_METRICS["ShuffledHashJoin"], ""))
         return total if largest is None else min(total, round(largest * self._processors))
 
-    def _input(self, one: Input, start: int | None) -> int:
-        """The bytes of the replicated hash table of one side; a segment inside is walked too."""
+    def _input(self, side: Input, start: int | None) -> int:
+        """The bytes of the replicated hash table of one side; a segment inside is walked, too."""
         below, passed = self._descend(start)
         exchange = next((node for node in passed if node.name == "BroadcastExchange"), None)
-        if isinstance(one, Segment) and one not in self._kept:
-            self.segment(one, below, None if exchange is None else _seconds(exchange))
+        if isinstance(side, Segment) and side not in self._kept:
+            self.segment(side, below, None if exchange is None else _seconds(exchange))
         if exchange is None:
             return 0
         return _count(exchange, TABLE_METRICS["BroadcastExchange"]) or 0
 
-    def _descend(self, start: int | None) -> tuple[int | None, list[_Node]]:
-        """The next join below, and what is passed on the way; None where there is none."""
-        passed: list[_Node] = []
+    def _descend(self, start: int | None) -> tuple[int | None, list[_PlanNode]]:
+        """The next join below, or None, and the operators on the way."""
+        passed: list[_PlanNode] = []
         at = start
         while at is not None and at in self._nodes:
             node = self._nodes[at]
@@ -103,10 +103,15 @@ class _Walk:
         return None, passed
 
 
-def _plan(spark: SparkSession, description: str) -> dict[int, _Node]:
-    """The operators of the last execution with this description that joins, children in the plan's order."""
+def _plan(spark: SparkSession, description: str) -> dict[int, _PlanNode]:
+    """The operators of the last execution with this description that joins; children are in the plan's
+    order."""
     store = spark._jsparkSession.sharedState().statusStore()
-    found = [one.executionId() for one in _items(store.executionsList()) if one.description() == description]
+    found = [
+        execution.executionId()
+        for execution in _items(store.executionsList())
+        if execution.description() == description
+    ]
     for number in reversed(found):
         nodes = _nodes(store, number)
         if any(node.name.endswith("HashJoin") for node in nodes.values()):
@@ -114,13 +119,13 @@ def _plan(spark: SparkSession, description: str) -> dict[int, _Node]:
     return {}
 
 
-def _nodes(store: Any, number: int) -> dict[int, _Node]:
+def _nodes(store: Any, number: int) -> dict[int, _PlanNode]:
     values = store.executionMetrics(number)
     graph = store.planGraph(number)
-    nodes: dict[int, _Node] = {}
-    for one in _items(graph.allNodes()):
-        made = nodes[int(one.id())] = _Node(str(one.name()))
-        for metric in _items(one.metrics()):
+    nodes: dict[int, _PlanNode] = {}
+    for operator in _items(graph.allNodes()):
+        made = nodes[int(operator.id())] = _PlanNode(str(operator.name()))
+        for metric in _items(operator.metrics()):
             value = values.get(metric.accumulatorId())
             if value.isDefined():
                 made.metrics[str(metric.name())] = str(value.get())
@@ -129,21 +134,21 @@ def _nodes(store: Any, number: int) -> dict[int, _Node]:
         nodes[int(edge.toId())].children.append(int(edge.fromId()))
         below.add(int(edge.fromId()))
     roots = [key for key, node in nodes.items() if key not in below and node.children]
-    nodes[ROOT] = _Node("root", children=roots[:1])
+    nodes[ROOT] = _PlanNode("root", children=roots[:1])
     return nodes
 
 
-def _count(node: _Node, name: str) -> int | None:
-    """A join or table that saw no row has no metric, which is none."""
+def _count(node: _PlanNode, name: str) -> int | None:
+    """A join or table without rows has no metric: that counts as zero."""
     if name in node.metrics:
         found = _number(node.metrics[name])
         return None if found is None else round(found)
     return 0
 
 
-def _seconds(exchange: _Node) -> float | None:
+def _seconds(exchange: _PlanNode) -> float | None:
     times = [_number(exchange.metrics[name]) for name in TIME_METRICS if name in exchange.metrics]
-    known = [one for one in times if one is not None]
+    known = [seconds for seconds in times if seconds is not None]
     return sum(known) if len(known) == len(TIME_METRICS) else None
 
 

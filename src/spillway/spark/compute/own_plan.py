@@ -1,49 +1,36 @@
-"""Spark's own plan of a view: the joins as they were written, optimised and run by Spark as it likes.
+"""Runs Spark's own plan of a view: the joins as they were written, optimised and run by Spark as it likes.
 
 It runs in a session of its own with the settings of the session that was given, so adaptive execution,
-broadcast thresholds and the cost-based optimizer are as the user has set them."""
+broadcast thresholds and the cost-based optimizer are as the user has set them.
+"""
 
-import uuid
-from collections.abc import Mapping
-from contextlib import ExitStack
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-
-from spillway.compute import ComputeView
-from spillway.errors import ComputeError
-from spillway.spark.compute.cancellation import Cancellation, first_line
-from spillway.spark.compute.execution import Write
+from spillway.compute import ComputePlan
+from spillway.spark.compute.executor import RunContext, SegmentOutcome, Write
 from spillway.spark.compute.segment_sql import own_sql
+from spillway.spark.compute.source_tables import SourceTables
+from spillway.spark.compute.tagged_jobs import TaggedJobs
 
 
-class OwnPlan:
-    """One run; `cancel` ends it from another thread."""
+class OwnPlanExecutor:
+    def __init__(self, context: RunContext, plan: ComputePlan) -> None:
+        self._context, self._plan = context, plan
+        self._jobs = TaggedJobs(context.spark.sparkContext)
+        self._tables = SourceTables(context.spark, context.sources, self._jobs.tag)
 
-    def __init__(self, spark: SparkSession, view: ComputeView, sources: Mapping[str, DataFrame]) -> None:
-        self._spark = spark.newSession()
-        self._view, self._sources = view, sources
-        self._token = f"spillway_{uuid.uuid4().hex[:12]}"
-        self._cancellation = Cancellation(spark.sparkContext, self._token)
+    def prepare(self) -> None:
+        self._tables.create()
 
     def run(self, write: Write) -> None:
-        """Compute the view; `write` gets the DataFrame of the result and must consume it."""
-        context = self._spark.sparkContext
-        with ExitStack() as closing:
-            tables = {name: f"{self._token}_{number}" for number, name in enumerate(self._sources)}
-            for name, frame in self._sources.items():
-                frame.createOrReplaceGlobalTempView(tables[name])
-                closing.callback(self._spark.catalog.dropGlobalTempView, tables[name])
-            closing.enter_context(self._cancellation.watched())
-            context.addJobTag(self._token)
-            closing.callback(context.removeJobTag, self._token)
-            try:
-                self._cancellation.check()
-                write(self._spark.sql(own_sql(self._view, lambda name: f"global_temp.{tables[name]}")))
-            except (PySparkException, Py4JError) as error:
-                self._cancellation.check()
-                raise ComputeError(f"Spark failed: {first_line(error)}") from error
+        try:
+            self.prepare()
+            with self._jobs.watched(), self._jobs.tagged():
+                self._jobs.check()
+                write(self._context.spark.newSession().sql(own_sql(self._plan.view, self._tables.name)))
+        finally:
+            self._tables.drop()
+
+    def outcomes(self) -> list[SegmentOutcome]:
+        return []
 
     def cancel(self) -> None:
-        self._cancellation.cancel()
+        self._jobs.cancel()

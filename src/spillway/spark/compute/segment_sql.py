@@ -1,21 +1,20 @@
 """A segment as one SQL statement: hash joins in the segment's order, each with the intended side built.
 
-Join order and build side are Spark's to choose unless told otherwise: hints say which side is built and
-whether it is replicated (broadcast) or both are partitioned (shuffled hash), and with Spark's own reordering
-off the joins stay in the order in which they are written. Every residual predicate is tested at the first
-join after which all that it reads is there. It is text because Spark analyses a statement once, but a
-chain of DataFrame joins after every join.
+Hints tell Spark which side to build, and whether to replicate it (broadcast) or to partition both sides
+(shuffled hash). With Spark's own reordering off, joins stay in the order in which they are written. Every
+residual predicate is tested at the first join after which all of its columns exist. Segments are SQL text
+because Spark analyses a statement once, but a chain of DataFrame joins after every join.
 """
 
 from collections.abc import Callable
 
 from spillway.compute import (
     ComputeView,
-    CostModel,
     Input,
+    ProbeStep,
     ReadRelation,
     Segment,
-    Step,
+    TreeCost,
     mask_of_input,
     members_of,
     steps,
@@ -25,16 +24,16 @@ REPLICATED, PARTITIONED = "BROADCAST", "SHUFFLE_HASH"
 
 
 def segment_sql(
-    view: ComputeView, model: CostModel, segment: Segment, table_of: Callable[[Input], str | None]
+    view: ComputeView, model: TreeCost, segment: Segment, table_of: Callable[[Input], str | None]
 ) -> str:
-    """The rows of a segment, with all columns; `table_of` gives the text that reads an input, and None for a
-    segment that is to run inside this statement."""
+    """The rows of a segment, with all columns; `table_of` gives the SQL that reads an input, and None for a
+    segment that runs inside this statement."""
 
-    def read(one: Input) -> str:
-        text = table_of(one)
+    def read(side: Input) -> str:
+        text = table_of(side)
         if text is None:
-            assert isinstance(one, Segment)
-            return f"({segment_sql(view, model, one, table_of)})"
+            assert isinstance(side, Segment)
+            return f"({segment_sql(view, model, side, table_of)})"
         return text
 
     text = f"{_spread(view, model, segment, read)} AS p"
@@ -47,10 +46,10 @@ def segment_sql(
     return f"SELECT /*+ {', '.join(hints)} */ * FROM {text}"
 
 
-def _spread(view: ComputeView, model: CostModel, segment: Segment, read: Callable[[Input], str]) -> str:
-    """The rows that probe; spread over all processors where fewer tasks would read them.
+def _spread(view: ComputeView, model: TreeCost, segment: Segment, read: Callable[[Input], str]) -> str:
+    """The rows that probe, spread over all processors if fewer tasks would read them.
 
-    By the hash of all columns: unlike a round robin it needs no sorting to be the same after a failure.
+    They are spread by the hash of all columns: unlike round robin, that needs no sorting to be repeatable.
     """
     probe = segment.probe
     if not isinstance(probe, int) or not model.spreads(segment):
@@ -59,25 +58,26 @@ def _spread(view: ComputeView, model: CostModel, segment: Segment, read: Callabl
     return f"(SELECT /*+ REPARTITION({columns}) */ * FROM {read(probe)})"
 
 
-def relation_sql(one: ReadRelation, table: str) -> str:
-    """What the view needs of a relation, as a subquery over its table."""
-    items = ", ".join(f"{column.expression} AS {column.name}" for column in one.columns)
-    where = "" if one.filter is None else f" WHERE {one.filter}"
+def relation_sql(relation: ReadRelation, table: str) -> str:
+    """The rows and columns of a relation that the view needs, as a subquery over its table."""
+    items = ", ".join(f"{column.expression} AS {column.name}" for column in relation.columns)
+    where = "" if relation.filter is None else f" WHERE {relation.filter}"
     return f"(SELECT {items or '1 AS one'} FROM {table}{where})"
 
 
 def own_sql(view: ComputeView, table_of: Callable[[str], str]) -> str:
     """The view as it was written, for Spark to order; `table_of` gives the table of a source."""
     tables = ", ".join(
-        f"{relation_sql(one, table_of(one.source))} AS t{number}" for number, one in enumerate(view.relations)
+        f"{relation_sql(relation, table_of(relation.source))} AS t{number}"
+        for number, relation in enumerate(view.relations)
     )
-    conditions = [*view.equalities, *(f"({one.condition})" for one in view.residual)]
+    conditions = [*view.equalities, *(f"({predicate.condition})" for predicate in view.residual)]
     items = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in view.outputs)
     return f"SELECT {items} FROM {tables} WHERE {' AND '.join(conditions)}"
 
 
 def kept_sql(view: ComputeView, mask: int, rows: str) -> str:
-    """Of the rows of a set, the columns that are needed later: what is written is read again."""
+    """The rows of a set with only the columns that later joins or the result need."""
     wanted = {
         name
         for key in view.keys
@@ -86,7 +86,7 @@ def kept_sql(view: ComputeView, mask: int, rows: str) -> str:
         if name is not None
     }
     later = [expression for _, expression in view.outputs]
-    later += [one.condition for one in view.residual if one.mask & ~mask]
+    later += [predicate.condition for predicate in view.residual if predicate.mask & ~mask]
     names = [name for index in members_of(mask) for name in view.names(index)]
     needed = [name for name in names if name in wanted or any(quoted(name) in text for text in later)]
     return f"SELECT {', '.join(needed) or '1 AS one'} FROM ({rows})"
@@ -102,7 +102,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def join_condition(view: ComputeView, step: Step) -> str:
+def join_condition(view: ComputeView, step: ProbeStep) -> str:
     """The equalities of one join, and the residual predicates that it makes testable."""
     added = mask_of_input(step.build)
     parts = []
@@ -114,8 +114,8 @@ def join_condition(view: ComputeView, step: Step) -> str:
         ]
         parts.append(f"{sides[0]} = {sides[1]}")
     parts += [
-        f"({one.condition})"
-        for one in view.residual
-        if one.mask & ~step.after == 0 and one.mask & ~step.before and one.mask & ~added
+        f"({predicate.condition})"
+        for predicate in view.residual
+        if predicate.mask & ~step.after == 0 and predicate.mask & ~step.before and predicate.mask & ~added
     ]
     return " AND ".join(parts)

@@ -1,8 +1,8 @@
 """Statistics of all relations in one Spark job: rows, row size, and a sketch of every key column.
 
-A key's hash is taken over the type in which its class is compared, so that an int and a bigint key meet. A
-relation may be sampled: `sample` is the share of rows that is looked at. Distinct keys come from a bitmap of
-64 bits per counter (linear counting). Known limit: it is full at about five million distinct keys.
+A key is hashed in the type in which its class is compared, so that an int key meets a bigint key. `sample` is
+the share of rows that is read. Distinct keys come from a bitmap of 64 bits per counter (linear counting).
+Known limit: the bitmap is full at about five million distinct keys.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ def collect_statistics(
     for number, frame in enumerate(relations):
         seen = frame if sample >= 1.0 else frame.sample(fraction=sample, seed=_SAMPLE_SEED)
         entries = [F.struct(F.lit(_WHOLE).alias("key"), F.lit(0).cast("bigint").alias("hash"))]
-        for key, one in enumerate(view.keys):
-            for member, column in one.members:
+        for key, view_key in enumerate(view.keys):
+            for member, column in view_key.members:
                 if member == number:
                     value = F.col(column).cast(common[key])
                     hashed = F.when(value.isNotNull(), F.xxhash64(value))
@@ -64,7 +64,7 @@ def collect_statistics(
 def _common_type(view: ComputeView, relations: Sequence[DataFrame], key: int) -> str:
     terms = []
     for member, column in view.keys[key].members:
-        read = next(one for one in view.relations[member].columns if one.name == column)
+        read = next(found for found in view.relations[member].columns if found.name == column)
         kind = relations[member].schema[column].dataType.simpleString()
         terms.append((f"{view.relations[member].alias}.{read.expression.replace('`', '')}", kind))
     return common_key_type(terms)
@@ -90,8 +90,8 @@ def _statistics(
     tasks = pc.max(whole["last_task"]).as_py() - pc.min(whole["first_task"]).as_py() + 1 if seen else 0
     keys = {
         column: _sketch(own.filter(pc.equal(own["key"], key)), scale)
-        for key, one in enumerate(view.keys)
-        for member, column in one.members
+        for key, view_key in enumerate(view.keys)
+        for member, column in view_key.members
         if member == number
     }
     row_bytes = SLOT_BYTES * (len(frame.columns) + 1) + (text / seen if seen else 0.0)

@@ -1,9 +1,10 @@
 """Statistics of a view's relations, kept from one computation to the next while no file has changed.
 
-The name of an entry is a digest of what was asked (relations, filters, keys, sample) and, for every relation,
-of its input files with their sizes and times of change, so that an entry is never wrong, only unused. Beside
-it is what runs measured of memory, over what was estimated. Relations that are not read from local files have
-no entry, nor are they looked for. Known limit: old entries are never removed."""
+The name of an entry is a digest of the request (relations, filters, keys, sample) and of every relation's
+input files with their sizes and modification times, so that an entry is never wrong, only unused. Beside it
+is the memory that runs measured, over the estimate. A view has an entry only if all of its relations are read
+from local files. Known limit: old entries are never removed.
+"""
 
 import hashlib
 import json
@@ -24,40 +25,45 @@ _LEAST_FACTOR, _MOST_FACTOR = 0.5, 100.0
 
 
 class StatisticsCache:
-    """The entry of one view; `files` are the names of each source's input files, where those are all that its
-    rows depend on, and `specs` say how they are read."""
+    """The entry of one view."""
 
-    def __init__(
-        self,
+    def __init__(self, name: str | None) -> None:
+        """`name` is that of the entry; None: there is none."""
+        self._name = name
+
+    @classmethod
+    def of(
+        cls,
         view: ComputeView,
         files: Mapping[str, Sequence[str]],
         specs: Mapping[str, SourceSpec],
         sample: float | None,
-    ) -> None:
-        self._name = _digest(view, files, specs, sample)
+    ) -> "StatisticsCache":
+        """`files` are the names of each source's input files, if its rows depend on nothing else; `specs` say
+        how they are read."""
+        return cls(_digest(view, files, specs, sample))
 
     def statistics(self, collect: Callable[[], list[RelationStatistics]]) -> list[RelationStatistics]:
-        """The statistics of the view's relations, from the cache where they are there; `collect` makes
-        them."""
+        """The statistics of the view's relations: cached ones, or those that `collect` returns."""
         if self._name is None:
             return collect()
         file = self._file("npz")
         try:
             return _read(file)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            made = collect()  # not there, or damaged: made anew
+            made = collect()  # missing or damaged
         _write(file, made)
         return made
 
     def factors(self) -> dict[str, float]:
-        """By way: the memory that the last run measured, over what had been estimated for it."""
+        """By way: the memory that the last run measured, over the estimate."""
         if self._name is None:
             return {}
         try:
             stored = json.loads(self._file("json").read_text(encoding="utf-8"))
             return {str(way): min(max(float(f), _LEAST_FACTOR), _MOST_FACTOR) for way, f in stored.items()}
         except (OSError, ValueError, AttributeError, TypeError):
-            return {}  # not there, or damaged: nothing is known
+            return {}  # missing or damaged
 
     def learn(self, way: str, factor: float) -> None:
         if self._name is None:
@@ -76,8 +82,8 @@ def _digest(
     sample: float | None,
 ) -> str | None:
     asked = []
-    for one in view.relations:
-        names, spec = files.get(one.source), specs.get(one.source)
+    for relation in view.relations:
+        names, spec = files.get(relation.source), specs.get(relation.source)
         if not names or spec is None or any(urlsplit(name).scheme != "file" for name in names):
             return None
         read = [spec.format, spec.path, spec.schema, sorted(spec.options.items())]
@@ -89,7 +95,7 @@ def _digest(
             except OSError:
                 return None
             found.append((path, known.st_size, known.st_mtime_ns))
-        asked.append([read, found, one.filter, [column.expression for column in one.columns]])
+        asked.append([read, found, relation.filter, [column.expression for column in relation.columns]])
     keys = [[key.label, key.members] for key in view.keys]
     text = json.dumps([_FORMAT, asked, keys, sample])
     return hashlib.sha256(text.encode()).hexdigest()
@@ -100,29 +106,31 @@ def _read(file: Path) -> list[RelationStatistics]:
         document, counters = json.loads(str(stored["document"])), stored["counters"]
     return [
         RelationStatistics(
-            one["rows"],
-            one["row_bytes"],
+            entry["rows"],
+            entry["row_bytes"],
             {
                 name: KeySketch(None if at is None else counters[at], rows, distinct, domain, share)
-                for name, at, rows, distinct, domain, share in one["keys"]
+                for name, at, rows, distinct, domain, share in entry["keys"]
             },
-            one["tasks"],
+            entry["tasks"],
         )
-        for one in document
+        for entry in document
     ]
 
 
 def _write(file: Path, statistics: Sequence[RelationStatistics]) -> None:
     counters: list[npt.NDArray[np.float64]] = []
     document = []
-    for one in statistics:
+    for relation in statistics:
         keys = []
-        for name, key in one.keys.items():
+        for name, key in relation.keys.items():
             at = None if key.counters is None else len(counters)
             keys.append((name, at, key.rows, key.distinct, key.domain, key.share))
             if key.counters is not None:
                 counters.append(key.counters)
-        document.append({"rows": one.rows, "row_bytes": one.row_bytes, "tasks": one.tasks, "keys": keys})
+        document.append(
+            {"rows": relation.rows, "row_bytes": relation.row_bytes, "tasks": relation.tasks, "keys": keys}
+        )
     stacked = np.stack(counters) if counters else np.zeros((0, 0))
 
     def write(unfinished: Path) -> None:
@@ -138,4 +146,4 @@ def _store(file: Path, write: Callable[[Path], object]) -> None:
         write(unfinished)
         unfinished.replace(file)
     except OSError:
-        unfinished.unlink(missing_ok=True)  # a cache that cannot be written costs time, nothing else
+        unfinished.unlink(missing_ok=True)  # without a cache the next run only takes longer

@@ -1,12 +1,13 @@
 """Opens a job's sources as stored relations: files, Delta tables, Spark tables, tables of embedded databases.
 
-A database table is read once, in one statement with a quoted name, and handed to Spark as Arrow. Delta tables
-see `delta_table`. Known limit: PostgreSQL is not a source here yet.
+A database table is read once, in one statement with a quoted name, and handed to Spark as Arrow. For Delta
+tables see `delta_table`. Known limit: PostgreSQL is not a source here yet.
 
-The relations of a view as DataFrames: filtered, and with exactly the columns that the view needs.
+`open_view` opens the relations of a view; `read_relations` filters them and keeps the columns that it needs.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -16,16 +17,42 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spillway.compute import ComputeView, ReadRelation
+from spillway.compute import ComputeView, ReadRelation, read_view
 from spillway.errors import SourceError, ViewError
 from spillway.job import SourceSpec
+from spillway.model import View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
-from spillway.spark.sources import ColumnCheck, stored_relation, text_options
+from spillway.spark.sources import ColumnCheck, columns_of, stored_relation, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 CHECKED = ("parquet", "orc")
-"""Formats whose files say themselves which columns they have."""
+"""Formats whose files list their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedView:
+    """A view, the sources that it reads, and the specs of sources that were not given as DataFrames."""
+
+    view: ComputeView
+    sources: Mapping[str, DataFrame]
+    specs: Mapping[str, SourceSpec]
+
+
+def open_view(spark: SparkSession, view: View, sources: Mapping[str, DataFrame | SourceSpec]) -> OpenedView:
+    """Open the sources and take the view apart; streams and files without a needed column are refused."""
+    opened = {
+        name: open_stored_source(spark, source) if isinstance(source, SourceSpec) else source
+        for name, source in sources.items()
+    }
+    for name, frame in opened.items():
+        if frame.isStreaming:
+            raise SourceError(f"source {name} is a stream; compute needs stored relations: use spark.read")
+    parts = read_view(view, {name: columns_of(frame) for name, frame in opened.items()})
+    used = {relation.source: opened[relation.source] for relation in parts.relations}
+    specs = {name: spec for name in used if isinstance(spec := sources[name], SourceSpec)}
+    check_stored_files(spark, parts, used, specs)
+    return OpenedView(parts, used, specs)
 
 
 def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
@@ -66,7 +93,7 @@ def _delta(spark: SparkSession, path: str, where: str) -> DataFrame:
     except DeltaFeatureError as error:
         raise SourceError(f"{where} Delta table {path} needs {error}; rewrite it without") from None
     except (DeltaError, OSError) as error:
-        raise SourceError(f"{where} {path} is no Delta table that can be read: {_line(error)}") from None
+        raise SourceError(f"{where} {path} is not a readable Delta table: {_line(error)}") from None
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
 
@@ -96,30 +123,30 @@ def _line(error: object) -> str:
 def check_stored_files(
     spark: SparkSession, view: ComputeView, sources: Mapping[str, DataFrame], specs: Mapping[str, SourceSpec]
 ) -> None:
-    """Refuse a file without a column that the view reads: Spark would take it for null without a word."""
+    """Refuse a file that lacks a column of the view: Spark would silently read nulls."""
     checking = ColumnCheck(spark)
     for name, spec in specs.items():
         if spec.format.lower() not in CHECKED:
             continue
         keys, others = list[str](), list[str]()
-        for number, one in enumerate(view.relations):
-            if one.source == name:
+        for number, read in enumerate(view.relations):
+            if read.source == name:
                 joined = {column for key in view.keys for member, column in key.members if member == number}
-                for column in one.columns:
+                for column in read.columns:
                     (keys if column.name in joined else others).append(column.expression)
-                others.append(one.filter or "true")
+                others.append(read.filter or "true")
         relation = stored_relation(spec, sources[name].schema, keys, others)
         checking.check_all(relation, sources[name].inputFiles(), is_inferred=spec.schema is None)
 
 
 def read_relations(view: ComputeView, sources: Mapping[str, DataFrame]) -> list[DataFrame]:
     """One DataFrame per relation; an expression that Spark does not accept is refused here."""
-    return [_read(one, sources[one.source]) for one in view.relations]
+    return [_read(relation, sources[relation.source]) for relation in view.relations]
 
 
-def _read(one: ReadRelation, source: DataFrame) -> DataFrame:
+def _read(relation: ReadRelation, source: DataFrame) -> DataFrame:
     try:
-        frame = source if one.filter is None else source.where(F.expr(one.filter))
-        return frame.select(*(F.expr(column.expression).alias(column.name) for column in one.columns))
+        frame = source if relation.filter is None else source.where(F.expr(relation.filter))
+        return frame.select(*(F.expr(column.expression).alias(column.name) for column in relation.columns))
     except PySparkException as error:
-        raise ViewError(f"relation {one.alias}: {str(error).splitlines()[0]}") from None
+        raise ViewError(f"relation {relation.alias}: {str(error).splitlines()[0]}") from None

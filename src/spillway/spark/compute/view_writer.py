@@ -1,8 +1,8 @@
 """Writes a computed view so that a reader sees all of it or nothing.
 
 Parquet: into a directory beside the target, which gets the target's name when it is complete. Delta: files
-first, then one commit that names them. Nothing of an unfinished run is left. Known limit: only local
-paths; replacing a Parquet directory (`mode = "overwrite"`) leaves a moment in which it is not there.
+first, then one commit that names them. An unfinished run leaves nothing. Known limits: only local paths;
+while a Parquet directory is replaced (`mode = "overwrite"`), it does not exist for a moment.
 """
 
 import os
@@ -27,25 +27,30 @@ from spillway.state.storage import NewDirectories, Storage
 
 PROBE_BYTES = 1 << 16
 QUIET_SECONDS, PATIENCE_SECONDS = 2.0, 30.0
-"""What a failed run wrote has to stay away for so long; at most so long is waited for that."""
+"""How long no file of a failed run may reappear before it counts as removed, and the longest wait for
+that."""
 
 
 class ViewWriter:
-    """One result for one sink; made before the computation, so that a bad target costs nothing.
+    """One result for one sink.
 
-    `check` is called when the result is complete and not yet to be seen; it raises to withdraw it."""
+    `check` is called when the result is complete and not yet visible; it raises to withdraw it."""
 
     def __init__(self, sink: SinkSpec, check: Callable[[], None] = lambda: None) -> None:
         self._format, self._check = sink.format, check
         self._overwrite = sink.options.get("mode") == "overwrite"
+        self._path = Path(sink.path) if sink.path is not None and sink.format != "count" else None
         self.rows = 0
-        self._path: Path | None = None
-        if sink.format != "count":
-            assert sink.path is not None
-            if "://" in sink.path:
+
+    @classmethod
+    def to(cls, sink: SinkSpec, check: Callable[[], None] = lambda: None) -> "ViewWriter":
+        """A writer to a sink that can be written: a bad one is refused before anything is computed."""
+        writer = cls(sink, check)
+        if writer._path is not None:
+            if "://" in str(sink.path):
                 raise SinkError(f"sink {sink.path}: a computed view goes to a local path")
-            self._path = Path(sink.path)
-            self._check_target(self._path)
+            writer._check_target(writer._path)
+        return writer
 
     def __call__(self, frame: DataFrame) -> None:
         if self._path is None:
@@ -70,7 +75,7 @@ class ViewWriter:
             is_delta = (path / "_delta_log").exists()
             if is_delta != (self._format == "delta"):
                 raise SinkError(
-                    f"sink directory {path} holds something else than {self._format}; give another"
+                    f"sink directory {path} holds another format than {self._format}; give another directory"
                 )
         _check_writable(path if self._format == "delta" else path.parent, path)
 
@@ -116,7 +121,7 @@ class ViewWriter:
 
 
 def _check_writable(directory: Path, sink: Path) -> None:
-    """Write a few bytes where the result will go, and remove them and what was created for them."""
+    """Write a few bytes where the result will go; remove them and the directories created for them."""
     created = NewDirectories(Storage(str(directory)))
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -135,7 +140,7 @@ def _check_writable(directory: Path, sink: Path) -> None:
 
 @contextmanager
 def _unfinished(parent: Path, name: str) -> Iterator[Path]:
-    """A name beside the target that readers skip; whatever is there at the end is removed."""
+    """A path beside the target that readers skip; whatever it holds at the end is removed."""
     made = parent / f".{name}.unfinished-{uuid.uuid4().hex[:8]}"
     created = NewDirectories(Storage(str(parent)))
     try:
@@ -152,7 +157,7 @@ def _unfinished(parent: Path, name: str) -> Iterator[Path]:
 
 
 def _remove_for_good(directory: Path) -> None:
-    """Tasks outlive the job that was cancelled, and make the directory again when they write."""
+    """Remove a directory until it stays away: tasks of a cancelled job live on, and create it again."""
     started = quiet_since = time.monotonic()
     while time.monotonic() < min(quiet_since + QUIET_SECONDS, started + PATIENCE_SECONDS):
         if directory.exists():

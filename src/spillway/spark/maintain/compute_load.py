@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from spillway.job import SinkSpec, SourceSpec, read_costs
 from spillway.maintain import WEIGHT, ViewDefinition, consolidate, wide
 from spillway.model import View
-from spillway.spark.compute import Computation
+from spillway.spark.compute import plan_computation
 
 
 class ComputeLoad:
@@ -48,7 +48,7 @@ class ComputeLoad:
                 f"r{node}": SourceSpec(f"r{node}", "parquet", f"{root}/r{node}")
                 for node in range(len(tables))
             }
-            computation = Computation(self._spark, view, sources, units=read_costs())
+            computation = plan_computation(self._spark, view, sources, units=read_costs())
             self.summary = computation.run(SinkSpec("parquet", f"{root}/view"))
             types = {field.name: field.type for table in tables for field in table.schema}
             return _summed(root / "view", definition, [types[name] for name in outputs])

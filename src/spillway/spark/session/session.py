@@ -39,7 +39,7 @@ from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
 from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
-from spillway.spark.compute import Computation
+from spillway.spark.compute import plan_computation
 from spillway.spark.jvm import adopt_session, build_session, count_executors, stop_session
 from spillway.spark.sinks import Sink, SinkCommitter, open_sink, parquet_schema
 from spillway.spark.sources import (
@@ -126,7 +126,7 @@ class Session:
         **compute: Unpack[ComputeSettings],
     ) -> dict[str, Any]:
         """Compute a view over stored relations; `compute` takes the keys of a job's `[compute]` table."""
-        computation = Computation(self.spark, view, sources, compute_config(compute), units=read_costs())
+        computation = plan_computation(self.spark, view, sources, compute_config(compute), units=read_costs())
         return computation.run(SinkSpec(sink, path, options or {}))
 
     def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:
