@@ -5,18 +5,16 @@ Writes the streams and a job file, runs the job, and queries the results as an a
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import duckdb
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from spillway.cli.output import print_json, say
 from spillway.cli.run import describe, end_if_interrupted, run_job
 from spillway.errors import JobError
-from spillway.job import read_job
-from spillway.workload import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
 
 _MARKER = "job.toml"
 
@@ -28,6 +26,9 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Join stock prices, volumes and reviews for an analyst."""
+    from spillway.job import read_job
+    from spillway.workload import write_stock_streams
+
     _clear(directory)
     say(f"writing three streams of {rows:,} rows to {directory}/data")
     write_stock_streams(directory / "data", rows=rows, files=files, seed=7)
@@ -56,6 +57,8 @@ def _clear(directory: Path) -> None:
 
 
 def _job_text() -> str:
+    from spillway.workload import STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL
+
     sources = "\n".join(
         f'[sources.{name}]\nformat = "parquet"\npath = "data/{name}"\nschema = "{schema}"\n'
         'options = { maxFilesPerTrigger = "1" }\n'
@@ -68,8 +71,11 @@ def _job_text() -> str:
     )
 
 
-def _ask(out: Path) -> duckdb.DuckDBPyRelation:
+def _ask(out: Path) -> "DuckDBPyRelation":
+    import duckdb
     from deltalake import DeltaTable
+
+    from spillway.workload import STOCK_QUERY_SQL
 
     results = DeltaTable(out).to_pyarrow_dataset()
     connection = duckdb.connect()
@@ -77,7 +83,10 @@ def _ask(out: Path) -> duckdb.DuckDBPyRelation:
     return connection.sql(STOCK_QUERY_SQL)
 
 
-def _show(answer: duckdb.DuckDBPyRelation) -> None:
+def _show(answer: "DuckDBPyRelation") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title="Well-reviewed stocks by upside to the analysts' targets")
     for name in answer.columns:
         table.add_column(name.replace("_", " "), justify="left" if name == "symbol" else "right")

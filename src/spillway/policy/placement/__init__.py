@@ -4,7 +4,12 @@ To add one: a file with a function of a `PlacementSnapshot`, and its line in `re
 """
 
 from spillway.policy.placement.need import Progress
-from spillway.policy.placement.registry import NO_PLACEMENT, PlacementPolicy, placement_policy
+from spillway.policy.placement.registry import (
+    NO_PLACEMENT,
+    PLACEMENT_POLICIES,
+    PlacementPolicy,
+    placement_policy,
+)
 from spillway.policy.placement.rounds import RoundParameters, next_collection, round_is_over
 from spillway.policy.placement.snapshot import (
     LOAD_SIGNALS,
@@ -23,6 +28,7 @@ __all__ = [
     "LOAD_SIGNALS",
     "NEVER",
     "NO_PLACEMENT",
+    "PLACEMENT_POLICIES",
     "PROCESSOR",
     "WALL",
     "ForcedSpill",

@@ -6,7 +6,6 @@ Contract: a file is complete under its name, or not there; `create` has one winn
 from spillway.state.storage.checksum import SummedFile, crc32
 from spillway.state.storage.document import encode_document, read_document
 from spillway.state.storage.new_directories import NewDirectories
-from spillway.state.storage.race_probe import require_one_winner
 from spillway.state.storage.storage import TEMPORARY_PREFIX, Storage, mapped_file
 
 __all__ = [
@@ -18,5 +17,4 @@ __all__ = [
     "encode_document",
     "mapped_file",
     "read_document",
-    "require_one_winner",
 ]
