@@ -5,51 +5,21 @@ from the code, so they cannot fall behind it; prose stays in the other pages.
 """
 
 import ast
-import importlib
 import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, fields
+from dataclasses import fields
 from typing import Any
 
 BUILT = "<!-- Built from the code by docs/generate.py. -->\n"
-TABLES = (
-    ("run", "spillway.job", "RunConfig", "How `spillway run` runs the view."),
-    ("compute", "spillway.job", "ComputeConfig", "How `spillway compute` computes the view."),
-    ("sources.NAME", "spillway.job", "SourceSpec", "One table for each source of the view."),
-    ("sink", "spillway.job", "SinkSpec", "Where results go."),
-)
-WRITTEN = {
-    "memory_bytes": "memory",
-    "rotation_backlog_bytes": "rotation_backlog",
-    "buffer_bytes": "buffer",
-}
-"""Keys of a job file that are sizes with a unit; the fields are bytes."""
-PLAIN = {
-    "processors": "Places where state lives and is probed; may change at a restart.",
-    "format": "The Spark format of a source, or the kind of sink.",
-    "path": "Where the files are, or where they go.",
-    "schema": "Columns as Spark writes them; Parquet and ORC files bring their own.",
-    "options": "Passed on to the format.",
-}
-"""Keys whose fields have no text."""
-HIDDEN = {"name", "memory_each", "row_seconds", "speeds"}
 
 
 def job_page() -> str:
-    """The reference of all tables and keys of a job file."""
-    declared = _declared_reference()
-    if declared is not None:
-        return f"{BUILT}\n{declared}"
-    parts = [f"{BUILT}\n# Job file reference\n", _JOB_INTRODUCTION]
-    for table, module, name, text in TABLES:
-        config = getattr(importlib.import_module(module), name)
-        parts.append(f"\n## `[{table}]`\n\n{text}\n\n| key | default | meaning |\n| --- | --- | --- |")
-        parts += _rows(config)
-    parts.append(_POLICIES)
-    parts += _policy_tables()
-    return "\n".join(parts) + "\n"
+    """The reference of all tables and keys of a job file, and what the parameters of policies mean."""
+    from spillway.job import reference_markdown
+
+    return "\n".join([BUILT, reference_markdown(), _PARAMETERS, *_parameters()]) + "\n"
 
 
 def cli_page() -> str:
@@ -87,24 +57,16 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def _declared_reference() -> str | None:
-    """What `spillway job reference` prints, if this version has that command."""
-    from typer.testing import CliRunner
+def _parameters() -> Iterator[str]:
+    """A row for each parameter of a placement policy; policies share some."""
+    from spillway.policy.placement import PLACEMENT_POLICIES
 
-    from spillway.cli.app import app
-
-    printed = CliRunner().invoke(app, ["job", "reference"])
-    return printed.stdout if printed.exit_code == 0 else None
-
-
-def _rows(config: type[Any]) -> Iterator[str]:
-    texts = _field_texts(config)
-    for field in fields(config):
-        if field.name in HIDDEN:
-            continue
-        key = WRITTEN.get(field.name, field.name)
-        text = texts.get(field.name) or PLAIN.get(field.name, "")
-        yield f"| `{key}` | {_field_default(field)} | {_cell(text)} |"
+    texts: dict[str, str] = {}
+    for _, parameters in PLACEMENT_POLICIES.values():
+        declared = type(parameters())
+        found = _field_texts(declared)
+        texts |= {field.name: found[field.name] for field in fields(declared)}  # type: ignore[arg-type]
+    return (f"| `{name}` | {_cell(text)} |" for name, text in texts.items())
 
 
 def _field_texts(config: type[Any]) -> dict[str, str]:
@@ -125,12 +87,6 @@ def _field_texts(config: type[Any]) -> dict[str, str]:
     return found
 
 
-def _field_default(field: "Field[Any]") -> str:
-    if field.default is MISSING:
-        return "none" if field.default_factory is not MISSING else "required"
-    return _value(field.default)
-
-
 def _value(value: object) -> str:
     if value is None or value == "":
         return "none"
@@ -139,15 +95,6 @@ def _value(value: object) -> str:
     if isinstance(value, str):
         return f'`"{value}"`'
     return f"`{value}`"
-
-
-def _policy_tables() -> Iterator[str]:
-    registry = importlib.import_module("spillway.policy.placement.registry")
-    for name, (_, parameters) in registry.PLACEMENT_POLICIES.items():
-        if not fields(parameters):
-            continue
-        yield f"\n### `{name}`\n\n| parameter | default | meaning |\n| --- | --- | --- |"
-        yield from _rows(parameters)
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -181,21 +128,13 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-_JOB_INTRODUCTION = """
-A job file is TOML. Relative paths are relative to the job file. A key that Spillway does not know is
-refused, with a suggestion. Sizes are a number of bytes or text such as `"64MB"`.
+_PARAMETERS = """
+## What the parameters of policies mean
 
-`[view]` has `sql = "SELECT ..."` or `file = "view.sql"`; for `spillway run` also `tree` and `join`
-([views](../views.md#joins-on-different-keys)). `[spark]` takes any Spark setting. The tables of
-`spillway maintain` are on the page [Maintain](../maintain.md#settings). `[run]` takes `memory` as one size
-or as a list with one size per processor. `[run.emulate]` (`row_seconds`, `speeds`) makes processors slower
-on purpose, for experiments.
-"""
-_POLICIES = """
-## `[run.policy]`
+[Processors and relocation](../relocation.md#policies) describes the policies.
 
-Parameters of the policy that `adapt` names; see [Processors and relocation](../relocation.md#policies).
-"""
+| parameter of `[run.policy]` | meaning |
+| --- | --- |"""
 _CLI_INTRODUCTION = """
 `spillway --help` and `spillway COMMAND --help` print the same. Progress goes to standard error. With
 `--json` the last line of standard output is one JSON object, also for errors.

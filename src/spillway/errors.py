@@ -4,9 +4,14 @@ The command line prints the message of a `SpillwayError` alone and exits with a 
 anything else that escapes is a bug and keeps its traceback.
 """
 
+from spillway.redaction import redacted
+
 
 class SpillwayError(Exception):
-    """The base of all errors that Spillway raises on purpose."""
+    """The base of all errors that Spillway raises on purpose; none shows what must stay hidden."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(redacted(part) if isinstance(part, str) else part for part in arguments))
 
 
 class ViewError(SpillwayError):

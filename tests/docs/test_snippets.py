@@ -15,6 +15,7 @@ import pytest
 import typer.main
 
 from kit.snippets import PAGES, ROOT, Snippet, snippets
+from spillway import redaction
 from spillway.cli.app import app
 from spillway.errors import ViewError
 from spillway.job import read_compute_job, read_job, read_maintain_job
@@ -56,7 +57,10 @@ def test_snippets_are_found() -> None:
 
 
 @pytest.mark.parametrize("snippet", snippets("toml"), ids=by_name)
-def test_job(snippet: Snippet, tmp_path: Path) -> None:
+def test_job(snippet: Snippet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_SHOWN", {})
+    for name in re.findall(r"\$\{(\w+)\}", snippet.text):
+        monkeypatch.setenv(name, "from the environment")
     shown = tomllib.loads(snippet.text)
     file = tmp_path / "job.toml"
     if "maintain" in shown:

@@ -2,7 +2,7 @@
 
 import sys
 
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.maintenance import open_maintenance
 
 

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import Any
 
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.maintenance import open_maintenance
 
 

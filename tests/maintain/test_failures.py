@@ -17,7 +17,7 @@ import pytest
 
 from kit.postgres import PostgresServers
 from spillway.errors import SourceError
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.choice import FixedChoice
 from spillway.maintain.definition import define_view
 from spillway.maintain.maintenance import open_maintenance

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from kit.postgres import PostgresServers
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.maintenance import open_maintenance
 
 CHILD = Path(__file__).parent / "busy_manager.py"

@@ -14,7 +14,7 @@ import pytest
 
 from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
-from spillway.job.maintain import parse_maintain_job
+from spillway.job import Document
 from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.settings import MaintainJob
 
@@ -38,7 +38,7 @@ class Place:
             "sources": {"l": {"server": "one"}, "r": {"server": "one"}},
             "maintain": {"store": "view.duckdb", "strategy": "conditional"},
         }
-        return parse_maintain_job(document, self._root)
+        return Document(document, self._root).maintain_job()
 
     def run(self, *statements: str) -> list[Any]:
         with psycopg.connect(self.dsn, autocommit=True) as connection:

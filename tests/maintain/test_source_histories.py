@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from kit.examples import examples
 from kit.postgres import PostgresServers
 from spillway.errors import IncarnationError
-from spillway.job.maintain import parse_maintain_job
+from spillway.job import Document
 from spillway.maintain.maintenance import Maintenance, open_maintenance
 
 KINDS = ("sqlite", "duckdb", "delta", "postgresql", "postgresql log")
@@ -152,7 +152,7 @@ class Life:
         else:
             self.o = PostgresSource(lambda: psycopg.connect(dsn, autocommit=True))
         server = {"kind": kind.split()[0], "dsn" if dsn else "path": dsn or "one.db"}
-        self.job = parse_maintain_job(
+        self.job = Document(
             {
                 "view": {"sql": "SELECT o.id AS id, o.v AS v, p.v AS w FROM o JOIN p ON o.k = p.k"},
                 "servers": {"one": server, "two": {"kind": "sqlite", "path": "two.sqlite"}},
@@ -160,7 +160,7 @@ class Life:
                 "maintain": {"store": "view.duckdb", "strategy": "batch"},
             },
             root,
-        )
+        ).maintain_job()
         self.p.create()
         self.o.create()
         for number in range(3):

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from kit.commands import Call
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.maintenance import open_maintenance
 
 JOB = """

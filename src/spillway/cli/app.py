@@ -14,6 +14,7 @@ from spillway.cli.demo import demo
 from spillway.cli.explain import explain
 from spillway.cli.figure import figure
 from spillway.cli.interruptible import supervise
+from spillway.cli.job import job
 from spillway.cli.maintain import maintain
 from spillway.cli.output import print_json, say
 from spillway.cli.report import report
@@ -57,6 +58,7 @@ app.command()(calibrate)
 app.command()(report)
 app.command()(figure)
 app.command()(maintain)
+app.add_typer(job, name="job")
 app.add_typer(bench, name="bench")
 
 

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.job import SPARK_DEFAULTS, write_costs
 
 
 def calibrate(
@@ -15,6 +14,7 @@ def calibrate(
     json: Annotated[bool, typer.Option("--json", help="Print the costs as one JSON object.")] = False,
 ) -> None:
     """Measure the unit costs by which join trees are chosen, and store them."""
+    from spillway.job import SPARK_DEFAULTS, write_costs
     from spillway.spark.compute import measure_costs
     from spillway.spark.session import Session
 

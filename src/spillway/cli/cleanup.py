@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from spillway.cli.run import run_job, show
-from spillway.job import read_job
 
 
 def cleanup(
@@ -14,5 +13,7 @@ def cleanup(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Drain pending input and produce all missing results."""
+    from spillway.job import read_job
+
     parsed = read_job(job)
     show(run_job(parsed, cleanup_only=True), parsed, f"spillway cleanup {job}", json=json)

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spillway.cli.interruptible import InterruptError, interruptible
-from spillway.cli.output import print_json, say
-from spillway.cli.segment_bars import SegmentBars
-from spillway.compute import draw_text
+from spillway.cli.output import print_json, print_text, say
 from spillway.errors import ComputeError
-from spillway.job import SPARK_DEFAULTS, ComputeJob, read_compute_job, read_costs
 
 if TYPE_CHECKING:
+    from spillway.job import ComputeJob
     from spillway.spark.compute import Computation, Listener
 
 
@@ -22,6 +20,10 @@ def compute(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Compute the view of a job file over stored relations."""
+    from spillway.cli.segment_bars import SegmentBars
+    from spillway.compute import draw_text
+    from spillway.job import read_compute_job
+
     parsed = read_compute_job(job)
     with SegmentBars() as bars:
         summary = run_compute_job(parsed, bars.event)
@@ -39,6 +41,8 @@ def compute(
 
 def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
     """Show the tree without running it; only statistics are collected."""
+    from spillway.compute import draw_text
+    from spillway.job import SPARK_DEFAULTS, read_compute_job
     from spillway.spark.session import Session
 
     parsed = read_compute_job(job)
@@ -49,10 +53,11 @@ def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
     if json:
         print_json(report)
     else:
-        typer.echo(draw_text(report))
+        print_text(draw_text(report))
 
 
-def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict[str, Any]:
+def run_compute_job(job: "ComputeJob", listener: "Listener | None" = None) -> dict[str, Any]:
+    from spillway.job import SPARK_DEFAULTS
     from spillway.spark.session import Session
 
     with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
@@ -66,7 +71,8 @@ def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict
                 raise InterruptError(asked.number, f"{error}; run the command again") from None
 
 
-def _computation(spark: Any, job: ComputeJob, listener: "Listener | None") -> "Computation":
+def _computation(spark: Any, job: "ComputeJob", listener: "Listener | None") -> "Computation":
+    from spillway.job import read_costs
     from spillway.spark.compute import plan_computation
 
     return plan_computation(spark, job.view, job.sources, job.compute, units=read_costs(), listener=listener)

@@ -6,13 +6,8 @@ from typing import Annotated
 import typer
 
 from spillway.cli.compute import explain_compute
-from spillway.cli.output import print_json
+from spillway.cli.output import print_json, print_text
 from spillway.errors import JobError
-from spillway.job import is_compute_job, read_job
-from spillway.model import parse_ddl
-from spillway.plan.explain import explain as explain_text
-from spillway.plan.explain import explain_dict
-from spillway.plan.rules import plan_view
 
 
 def explain(
@@ -21,6 +16,12 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="Print the plan as one JSON object.")] = False,
 ) -> None:
     """Show the plan of a view: key, stages and state columns, or the join tree of a view to compute."""
+    from spillway.job import is_compute_job, read_job
+    from spillway.model import parse_ddl
+    from spillway.plan.explain import explain as explain_text
+    from spillway.plan.explain import explain_dict
+    from spillway.plan.rules import plan_view
+
     if is_compute_job(job):
         explain_compute(job, svg, json=json)
         return
@@ -39,4 +40,4 @@ def explain(
     if json:
         print_json(explain_dict(plan, processors=processors, groups=groups))
     else:
-        typer.echo(explain_text(plan, processors=processors, groups=groups))
+        print_text(explain_text(plan, processors=processors, groups=groups))

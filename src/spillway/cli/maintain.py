@@ -5,30 +5,16 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spillway.cli.interruptible import Asked, interruptible
-from spillway.cli.output import print_json, say
+from spillway.cli.output import print_json, print_text, say
 from spillway.errors import JobError, SpillwayError, StateError
-from spillway.job import read_maintain_job
-from spillway.maintain import (
-    AUTO,
-    AlgebraBySize,
-    Backend,
-    MaintainJob,
-    Maintenance,
-    RoundReport,
-    current_costs,
-    explain_dict,
-    explain_text,
-    lag_metrics,
-    open_maintenance,
-    open_sources,
-    run_rounds,
-)
-from spillway.manager.journal import Journal
+
+if TYPE_CHECKING:
+    from spillway.maintain import Backend, MaintainJob, Maintenance, RoundReport
 
 VERIFY_HELP = "Recompute the view as of its last round and compare; also count the changes since then."
 
@@ -58,6 +44,9 @@ def maintain(
     """Maintain a stored view over databases that keep changing: one round, or continuously."""
     if sum([verify, explain, forget, reload]) > 1:
         raise JobError("--verify, --explain, --forget and --reload exclude each other; give one of them")
+    from spillway.job import read_maintain_job
+    from spillway.maintain import open_maintenance
+
     parsed = read_maintain_job(job)
     with ExitStack() as stack:
         if forget and not parsed.store.exists():
@@ -83,8 +72,10 @@ def _remove(store: Path) -> None:
         store.unlink()
 
 
-def _backend(job: MaintainJob, stack: ExitStack) -> Backend:
+def _backend(job: "MaintainJob", stack: ExitStack) -> "Backend":
     """What maintains the view; if the job needs a Spark session, `stack` ends it."""
+    from spillway.maintain import AlgebraBySize, Backend
+
     if not job.needs_spark:
         return Backend()
     from spillway.spark.maintain import ComputeLoad, SparkAlgebra, SparkServer
@@ -96,7 +87,7 @@ def _backend(job: MaintainJob, stack: ExitStack) -> Backend:
     return Backend(lambda spec: SparkServer(spark, spec.place), algebra, load)
 
 
-def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
+def _forget(maintenance: "Maintenance", job: "MaintainJob", json: bool) -> None:
     others = maintenance.manager.forget()
     if json:
         print_json({"forgotten": True, "store": str(job.store), "other_stores": others})
@@ -106,12 +97,15 @@ def _forget(maintenance: Maintenance, job: MaintainJob, json: bool) -> None:
         say(f"changes are still recorded for the view in {other}")
 
 
-def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool) -> None:
+def _run(maintenance: "Maintenance", job: "MaintainJob", reloaded: bool, json: bool) -> None:
+    from spillway.maintain import lag_metrics, run_rounds
+    from spillway.manager.journal import Journal
+
     reports: list[RoundReport] = []
     forever = job.until == "forever"
     with Journal(job.store.with_name(job.store.name + ".journal.jsonl")) as journal:
 
-        def done(report: RoundReport) -> None:
+        def done(report: "RoundReport") -> None:
             reports.append(report)
             journal.append({"kind": "round", "time": time.time(), **asdict(report)})
             if not json:
@@ -152,7 +146,7 @@ def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool)
         say(f"{rows:,} rows in {job.store}, table result")
 
 
-def _verify(maintenance: Maintenance, json: bool) -> None:
+def _verify(maintenance: "Maintenance", json: bool) -> None:
     wrong = maintenance.manager.verify()
     waiting = maintenance.manager.waiting_changes()
     state = maintenance.store.state()
@@ -179,7 +173,9 @@ def _verify(maintenance: Maintenance, json: bool) -> None:
             say(f"changes that are not in it yet: {later}; run spillway maintain to apply them")
 
 
-def _explain(job: MaintainJob, backend: Backend, updates: int, json: bool) -> None:
+def _explain(job: "MaintainJob", backend: "Backend", updates: int, json: bool) -> None:
+    from spillway.maintain import AUTO, current_costs, explain_dict, explain_text, open_sources
+
     with open_sources(job, backend) as sources:
         document: dict[str, Any] = explain_dict(
             sources.definition,
@@ -191,10 +187,10 @@ def _explain(job: MaintainJob, backend: Backend, updates: int, json: bool) -> No
     if json:
         print_json(document)
     else:
-        typer.echo(explain_text(document))
+        print_text(explain_text(document))
 
 
-def describe(report: RoundReport) -> str:
+def describe(report: "RoundReport") -> str:
     waited = "" if report.freshness_seconds is None else f"; oldest change {report.freshness_seconds:.1f} s"
     return (
         f"round {report.round}: {report.updates:,} updates, {report.delta_rows:,} view rows changed by "

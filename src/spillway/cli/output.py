@@ -1,6 +1,7 @@
 """What commands print: progress to standard error, the result to standard output, JSON as its last line.
 
-With `--json`, standard output is one JSON object and nothing else, also for errors.
+With `--json`, standard output is one JSON object and nothing else, also for errors. Values that a job file
+took from the environment are shown as `${NAME}`.
 """
 
 import json
@@ -10,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from spillway.redaction import redacted, redacted_values
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -17,13 +20,18 @@ _PLAIN_GAP_SECONDS = 5.0
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
+    print_text(json.dumps(redacted_values(dict(value))))
+
+
+def print_text(text: str) -> None:
+    """The result of a command."""
+    sys.stdout.write(redacted(text) + "\n")
     sys.stdout.flush()
 
 
 def say(text: str) -> None:
     """A line for the reader, on standard error."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(redacted(text) + "\n")
     sys.stderr.flush()
 
 
@@ -78,7 +86,7 @@ class ProgressLine:
         line = self._line(entry)
         now = time.monotonic()
         if self._status is not None:
-            self._status.update(line)
+            self._status.update(redacted(line))
         elif now - self._shown >= _PLAIN_GAP_SECONDS:
             self._shown = now
             say(line)

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
-from spillway.report import write_report
 
 
 def report(
@@ -15,6 +14,8 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print the totals as one JSON object.")] = False,
 ) -> None:
     """Write a page with plots of throughput, memory, spills, results and productivity."""
+    from spillway.report import write_report
+
     totals = write_report(checkpoint, out)
     if json:
         print_json(totals)

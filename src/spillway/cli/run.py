@@ -7,10 +7,10 @@ import typer
 
 from spillway.cli.interruptible import exit_code_of, interruptible
 from spillway.cli.output import ProgressLine, print_json, say
-from spillway.job import Job, read_job
 
 if TYPE_CHECKING:
     from spillway.cli.run_view import RunView
+    from spillway.job import Job
 
 
 def run(
@@ -18,11 +18,13 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Run the view of a job file."""
+    from spillway.job import read_job
+
     parsed = read_job(job)
     show(run_job(parsed), parsed, f"spillway run {job}", json=json)
 
 
-def show(summary: dict[str, Any], job: Job, again: str, *, json: bool) -> None:
+def show(summary: dict[str, Any], job: "Job", again: str, *, json: bool) -> None:
     """Report how a run ended; an early interrupt ends the command with the exit code of the signal."""
     if json:
         print_json(summary)
@@ -51,7 +53,7 @@ def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
 
 
 def run_job(
-    job: Job, *, cleanup_only: bool = False, progress: "ProgressLine | RunView | None" = None
+    job: "Job", *, cleanup_only: bool = False, progress: "ProgressLine | RunView | None" = None
 ) -> dict[str, Any]:
     """Run a job to its end, with progress; an interrupt stops it after the current epoch."""
     from spillway.spark.session import Session

@@ -7,7 +7,7 @@ Contract: pure, except that `file_statistics` and `columnar` read Parquet files;
 
 from spillway.compute.columnar import ColumnarJoin, ColumnMemoryError, ShareOfJoin, StoredRelation
 from spillway.compute.compute_view import ComputeView, ReadRelation, read_view
-from spillway.compute.config import ComputeConfig
+from spillway.compute.config import WAYS, ComputeConfig
 from spillway.compute.cost import Machine, TreeCost
 from spillway.compute.explain import draw_text, q_error
 from spillway.compute.file_statistics import Footers, ParquetRelation
@@ -33,6 +33,7 @@ __all__ = [
     "SLOT_BYTES",
     "SPARK",
     "STATEMENTS",
+    "WAYS",
     "ColumnMemoryError",
     "ColumnarJoin",
     "ComputeConfig",

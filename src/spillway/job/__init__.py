@@ -1,38 +1,52 @@
 """Job files and the settings of `run`, `compute` and `maintain`.
 
-Contract: a mistake is one line that names the file, the key and what to write. Start with `job`.
+Contract: a key is declared once, as a field of its config; parsing, checks, reference and schema come from
+there. A mistake is one line that names the file, the key and what to write. Start with `document` and `keys`.
 """
 
-from spillway.compute import ComputeConfig
-from spillway.job.compute import (
-    SPARK_DEFAULTS,
+from spillway.job.compute import SPARK_DEFAULTS, check_sink
+from spillway.job.cost_file import cache_directory, read_costs, write_costs
+from spillway.job.document import (
     ComputeJob,
-    check_sink,
+    Document,
+    Job,
     is_compute_job,
     read_compute_job,
+    read_document,
+    read_job,
+    read_maintain_job,
 )
-from spillway.job.cost_file import cache_directory, read_costs, write_costs
-from spillway.job.job import Job, read_job
-from spillway.job.maintain import read_maintain_job
+from spillway.job.environment import as_written
+from spillway.job.keywords import ComputeSettings, RunSettings, compute_config, run_config
+from spillway.job.reference import reference_document, reference_markdown
 from spillway.job.run import RunConfig
-from spillway.job.sources import SinkSpec, SourceSpec
-from spillway.job.table import require_known
+from spillway.job.schema import job_schema
+from spillway.job.sources import SINK_FORMATS, SinkSpec, SourceSpec
 
 __all__ = [
+    "SINK_FORMATS",
     "SPARK_DEFAULTS",
-    "ComputeConfig",
     "ComputeJob",
+    "ComputeSettings",
+    "Document",
     "Job",
     "RunConfig",
+    "RunSettings",
     "SinkSpec",
     "SourceSpec",
+    "as_written",
     "cache_directory",
     "check_sink",
+    "compute_config",
     "is_compute_job",
+    "job_schema",
     "read_compute_job",
     "read_costs",
+    "read_document",
     "read_job",
     "read_maintain_job",
-    "require_known",
+    "reference_document",
+    "reference_markdown",
+    "run_config",
     "write_costs",
 ]

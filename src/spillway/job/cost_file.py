@@ -3,9 +3,12 @@
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spillway.compute import UnitCosts
 from spillway.errors import JobError
+
+if TYPE_CHECKING:
+    from spillway.compute import UnitCosts
 
 FILE_NAME = "unit_costs.json"
 
@@ -15,8 +18,10 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "spillway"
 
 
-def read_costs(path: Path | None = None) -> UnitCosts:
+def read_costs(path: Path | None = None) -> "UnitCosts":
     """The stored costs, or the defaults if `calibrate` has not run."""
+    from spillway.compute import UnitCosts
+
     file = path or cache_directory() / FILE_NAME
     try:
         return UnitCosts.from_json(json.loads(file.read_text(encoding="utf-8")), str(file))
@@ -26,7 +31,7 @@ def read_costs(path: Path | None = None) -> UnitCosts:
         raise JobError(f"unit costs {file} cannot be read: {error}; run spillway calibrate") from None
 
 
-def write_costs(costs: UnitCosts, path: Path | None = None) -> Path:
+def write_costs(costs: "UnitCosts", path: Path | None = None) -> Path:
     file = path or cache_directory() / FILE_NAME
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,74 +1,77 @@
-"""The tables `[sources.NAME]` and `[sink]` of a job file, which all commands share."""
+"""The tables `[sources.NAME]` and `[sink]` of a job file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from spillway.errors import JobError
-from spillway.job.table import known, options_of, path_of, text
+from spillway.job.keys import Key
+from spillway.job.kinds import Duration, FilePath, OneOf, Settings, Text
 
-_SOURCE_KEYS = ("format", "path", "schema", "options", "event_time", "lateness")
-_SINK_KEYS = ("format", "path", "options")
+SINK_FORMATS = ("delta", "parquet", "console", "memory", "count")
+NO_LATENESS = "0 seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source by Spark format: `[sources.NAME]`."""
+    """A stream or stored relation that Spark reads."""
 
     name: str
-    format: str
-    path: str | None = None
-    schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    event_time: str | None = None
-    """The timestamp column that windows go by."""
-    lateness: str = "0 seconds"
-    """How late a row may be and still count, as Spark writes intervals."""
+    format: Annotated[
+        str,
+        Key(
+            Text(),
+            "Spark's name of the format. `run` takes any streaming format, and `workload` for generated "
+            "rows; `compute` takes parquet, orc, csv, json, delta, table, duckdb and sqlite.",
+            example='"parquet"',
+        ),
+    ]
+    path: Annotated[str | None, Key(FilePath(), "Where the files are.", unset="none")] = None
+    schema: Annotated[
+        str | None,
+        Key(
+            Text('columns, such as `"k long, id long"`'),
+            "The columns and their types, as Spark writes them.",
+            unset="what Parquet and ORC files say; other formats need it",
+        ),
+    ] = None
+    options: Annotated[
+        Mapping[str, str], Key(Settings(), "Options of the format, passed on to Spark.", unset="none")
+    ] = field(default_factory=dict)
+    event_time: Annotated[
+        str | None, Key(Text(), "The timestamp column that windows go by.", unset="none")
+    ] = None
+    lateness: Annotated[
+        str, Key(Duration(), "How late a row may arrive and still count. Needs `event_time`.")
+    ] = NO_LATENESS
+
+    def __post_init__(self) -> None:
+        if self.lateness != NO_LATENESS and self.event_time is None:
+            raise JobError(f'[sources.{self.name}] has lateness but no event_time; add event_time = "column"')
 
 
 @dataclass(frozen=True, slots=True)
 class SinkSpec:
-    """Where results go: `[sink]`."""
+    """Where results go."""
 
-    format: str = "delta"
-    path: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_sources(table: Mapping[str, Any], base: Path) -> dict[str, SourceSpec]:
-    specs = {}
-    for name, body in table.items():
-        where = f"[sources.{name}]"
-        if not isinstance(body, Mapping):
-            raise JobError(f"{where} must be a table with format, path, schema, options")
-        known(body, _SOURCE_KEYS, where)
-        if "format" not in body:
-            raise JobError(f'{where} has no format; for example format = "parquet"')
-        specs[name] = SourceSpec(
-            name=name,
-            format=text(body, "format", where),
-            path=path_of(body, base, where),
-            schema=text(body, "schema", where) if "schema" in body else None,
-            options=options_of(body, where),
-            event_time=text(body, "event_time", where) if "event_time" in body else None,
-            lateness=_lateness(body, where),
-        )
-    return specs
-
-
-def _lateness(body: Mapping[str, Any], where: str) -> str:
-    if "lateness" not in body:
-        return "0 seconds"
-    if "event_time" not in body:
-        raise JobError(f'{where} has lateness but no event_time; add event_time = "column"')
-    return text(body, "lateness", where)
-
-
-def read_sink(table: Mapping[str, Any], base: Path) -> SinkSpec:
-    known(table, _SINK_KEYS, "[sink]")
-    return SinkSpec(
-        format=text(table, "format", "[sink]") if "format" in table else "delta",
-        path=path_of(table, base, "[sink]"),
-        options=options_of(table, "[sink]"),
-    )
+    format: Annotated[
+        str,
+        Key(
+            OneOf(SINK_FORMATS),
+            "`delta` and `parquet` store each result exactly once; `memory` is a temporary view of Spark; "
+            "`console` prints the first rows of each epoch; `count` only counts. "
+            "`compute` writes to delta, parquet or count.",
+        ),
+    ] = "delta"
+    path: Annotated[
+        str | None, Key(FilePath(), "The directory or URI of delta and parquet.", unset="none")
+    ] = None
+    options: Annotated[
+        Mapping[str, str],
+        Key(
+            Settings(),
+            "`delta`: table properties `delta.*`, and storage options for a URI. `memory`: `name`. "
+            "`console`: `numRows`, `truncate`. `compute`: `mode`, error or overwrite.",
+            unset="none",
+        ),
+    ] = field(default_factory=dict)

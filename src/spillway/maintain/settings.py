@@ -1,11 +1,6 @@
-"""The job file of a maintained view: the view, the servers, which table each source is, where it is stored.
+"""What maintaining a view needs to know: the view, its servers, which table each source is, its store.
 
-    [view]              sql = "SELECT ..." or file = "view.sql"
-    [servers.NAME]      kind = "postgresql", dsn = "..."; "sqlite", "duckdb", "delta", "spark": path = "..."
-    [sources.NAME]      server = "NAME", table = "..."
-    [maintain]          store = "view.duckdb", strategy = "auto", until = "exhausted" or "forever"
-
-It is read completely and checked before anything is opened.
+The job file says it, and is checked before anything is opened (`job/maintain.py`).
 """
 
 from __future__ import annotations

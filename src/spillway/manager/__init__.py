@@ -13,6 +13,7 @@ from spillway.manager.commit import ResultFile, StagedEpoch
 from spillway.manager.config import Emulation, EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.input_end import InputEnd
+from spillway.manager.race_probe import require_one_winner
 from spillway.manager.rotation import Swap, suspension
 from spillway.manager.spill import Spill
 
@@ -33,5 +34,6 @@ __all__ = [
     "Spill",
     "StagedEpoch",
     "Swap",
+    "require_one_winner",
     "suspension",
 ]

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from spillway.errors import CheckpointError
-from spillway.state.storage import NewDirectories, Storage, encode_document, read_document, require_one_winner
+from spillway.manager.race_probe import require_one_winner
+from spillway.redaction import redacted, redacted_values
+from spillway.state.storage import NewDirectories, Storage, encode_document, read_document
 
 IDENTITY = "query.json"
 LOCK = "lock"
@@ -75,7 +77,7 @@ class Checkpoint:
         body: dict[str, Any] = {
             "query_id": uuid.uuid4().hex,
             "fingerprint": identity.fingerprint,
-            "view": identity.view,
+            "view": redacted(identity.view),
             "schema": [list(columns) for columns in identity.schema],
             "groups": identity.groups,
             "sources": {name: [format_, place] for name, format_, place in identity.sources},
@@ -84,14 +86,16 @@ class Checkpoint:
         if self.storage.create_exclusive(IDENTITY, encode_document(body)):
             self._is_new = True
             return str(body["query_id"])
-        found = read_document(self.storage, IDENTITY)
+        stored = read_document(self.storage, IDENTITY)
+        # A job file may have got a variable for what it said before.
+        found = stored | {key: redacted_values(stored.get(key)) for key in ("view", "sources")}
         for key, meaning in _MEANINGS.items():
             if found.get(key) != body[key]:
                 raise CheckpointError(
                     f"checkpoint {self.storage.root} belongs to another query: {meaning} was "
                     f"{_shown(found.get(key))}, now it is {_shown(body[key])}; use a new checkpoint directory"
                 )
-        self._check_sources(found.get("sources", {}), body["sources"])
+        self._check_sources(found["sources"] or {}, body["sources"])
         return str(found["query_id"])
 
     def _check_sources(self, before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> None:

@@ -4,7 +4,7 @@ Contract: a policy suggests; the manager decides. No policy keeps anything betwe
 `placement` have one algorithm per file; `distribution` and `turns` are parameters.
 """
 
-from spillway.policy.distribution import EVEN, Distribution, distributed
+from spillway.policy.distribution import BY_HASH, EVEN, Distribution, distributed
 from spillway.policy.turns import GROUP, SHARE, TURNS
 
-__all__ = ["EVEN", "GROUP", "SHARE", "TURNS", "Distribution", "distributed"]
+__all__ = ["BY_HASH", "EVEN", "GROUP", "SHARE", "TURNS", "Distribution", "distributed"]

@@ -16,11 +16,11 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spillway.compute import ComputeConfig
 from spillway.compute.join_graph import members_of
 from spillway.compute.tree import steps
 from spillway.compute.trees.choice import ALGORITHMS, choose
 from spillway.errors import ComputeError, SinkError, SourceError
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import Computation, plan_computation
 from spillway.spark.compute.segment_progress import SegmentEvent

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from spillway.compute import ComputeConfig
 from spillway.compute.trees.choice import ALGORITHMS, choose
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import plan_computation
 

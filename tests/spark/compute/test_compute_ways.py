@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from spillway.compute import ComputeConfig
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import BudgetError, JobError
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.lab.bench.tpch import query_metrics
 from spillway.lab.bench.tpch_run import TpchBench

@@ -16,8 +16,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
+from spillway.compute import ComputeConfig
 from spillway.errors import SinkError, SourceError
-from spillway.job.compute import ComputeConfig
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.spark.compute.computation import plan_computation
 from spillway.spark.compute.stored_source import open_stored_source

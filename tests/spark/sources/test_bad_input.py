@@ -97,7 +97,7 @@ REFUSED_BEFORE_ANYTHING: dict[str, tuple[dict[str, str], str]] = {
         {"checkpoint": "data/a/0000.parquet/state"},
         r"cannot write to .*state: .*; give",
     ),
-    "unknown sink": ({"sink": "postgres"}, r"unknown sink format 'postgres'; formats are"),
+    "unknown sink": ({"sink": "postgres"}, r'\[sink\] format = "postgres": must be one of delta, '),
     "unknown sink option": ({"options": 'options = { mode = "x" }'}, r"no option 'mode'; its options"),
     "name that Delta does not allow": ({"sql": SQL.replace("AS p", "AS `p q`")}, r"p q"),
     "sink below a file": ({"out": "data/a/0000.parquet/out"}, r"cannot write to .*out: .*; give"),

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from spillway.errors import CheckpointError, SinkError, SourceError
-from spillway.job.job import read_job
+from spillway.job import read_job
 from spillway.spark.session.session import Session
 from spillway.spark.sinks.count import CountSink
 from spillway.state.storage.storage import Storage

@@ -6,7 +6,7 @@ import pytest
 
 from spillway.compute.unit_costs import UnitCosts
 from spillway.errors import JobError
-from spillway.job.compute import is_compute_job, read_compute_job
+from spillway.job import is_compute_job, read_compute_job
 from spillway.job.cost_file import read_costs, write_costs
 
 SOURCES = '[sources.a]\nformat = "parquet"\npath = "a"\n[sources.b]\nformat = "parquet"\npath = "b"\n'
@@ -39,7 +39,7 @@ def test_all_keys(tmp_path: Path) -> None:
 
 def test_a_job_with_run_is_no_compute_job(tmp_path: Path) -> None:
     assert not is_compute_job(job(tmp_path, VIEW + '[run]\ncheckpoint = "c"\n[compute]\n'))
-    assert not is_compute_job(tmp_path / "nowhere.toml")
+    assert not is_compute_job(job(tmp_path, VIEW))
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_a_job_with_run_is_no_compute_job(tmp_path: Path) -> None:
     [
         ('tree = "wide"', SINK, "must be one of chosen, left-deep"),
         ('memory = "lots"', SINK, "not a size"),
-        ("processors = 0", SINK, "must be at least 1"),
-        ("processors = true", SINK, "must be a number"),
-        ("sample = 0", SINK, "above 0 and at most 1"),
-        ('rows = { a = "x" }', SINK, r"\[compute.rows\] a = 'x': must be a number"),
-        ("rows = { a = -1 }", SINK, "must not be negative"),
-        ('selectivity = { "a b" = 2 }', SINK, "must be at most 1"),
+        ("processors = 0", SINK, "must be a whole number, at least 1"),
+        ("processors = true", SINK, "must be a whole number"),
+        ("sample = 0", SINK, "must be a number, above 0 and at most 1"),
+        ('rows = { a = "x" }', SINK, r'\[compute.rows\] a = "x": must be a number'),
+        ("rows = { a = -1 }", SINK, r"\[compute.rows\] a = -1: must be a number, at least 0"),
+        ('selectivity = { "a b" = 2 }', SINK, "at most 1"),
         ("trees = 1", SINK, "unknown key trees in .compute.; did you mean tree"),
         ("", '[sink]\nformat = "memory"\n', "a computed view goes to parquet, delta, count"),
         ("", '[sink]\nformat = "delta"\n', "has no path"),

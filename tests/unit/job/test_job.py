@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from spillway.errors import JobError
-from spillway.job.job import read_job
+from spillway.job import read_job
+from spillway.job.keywords import run_config
 from spillway.job.run import RunConfig
 from spillway.job.sources import SinkSpec, SourceSpec
-from spillway.job.table import require_known
 from spillway.model.byte_size import parse_bytes
 
 JOB = """
@@ -78,22 +78,30 @@ def test_what_is_left_out(tmp_path: Path) -> None:
         (
             "[view]",
             '[view]\njoin = "broadcast"',
-            r"\[view\] join = 'broadcast': must be one of tree, ",
+            r'\[view\] join = "broadcast": must be one of tree, ',
         ),
-        ("groups = 64", "lineage_one_in = 0", r"\[run\] lineage_one_in = 0: must be at least 1"),
-        ("[view]", "[veiw]", r"unknown key veiw in the job file; did you mean view\?"),
+        (
+            "groups = 64",
+            "lineage_one_in = 0",
+            r"lineage_one_in = 0: must be a whole number of rows, at least 1",
+        ),
+        ("[view]", "[veiw]", r"unknown table \[veiw\] in the job file; did you mean view\?"),
         ("processors = 3", "procesors = 3", r"unknown key procesors in \[run\]; did you mean processors\?"),
         ("schema =", "shape =", r"unknown key shape in \[sources\.a\]; "),
         ('format = "kafka"', 'topic = "x"', r"unknown key topic in \[sources\.b\]; known keys: format, path"),
         ('format = "kafka"', 'path = "x"', r"\[sources\.b\] has no format; for example"),
         ('format = "kafka"', "format = 3", r"\[sources\.b\] format = 3: must be a non-empty string"),
         ('format = "kafka"', 'format = " "', r"must be a non-empty string"),
-        ("options = {", "options = 1 # {", r"\[sources\.a\] options must be a table"),
-        ("processors = 3", "processors = 0", r"\[run\] processors = 0: must be at least 1"),
-        ("processors = 3", 'processors = "3"', r"\[run\] processors = '3': must be a whole number"),
-        ("processors = 3", "processors = true", r"\[run\] processors = True: must be a whole number"),
+        ("options = {", "options = 1 # {", r"\[sources\.a\] options = 1: must be a table: options = "),
+        ("processors = 3", "processors = 0", r"\[run\] processors = 0: must be a whole number, at least 1"),
+        ("processors = 3", 'processors = "3"', r'\[run\] processors = "3": must be a whole number'),
+        ("processors = 3", "processors = true", r"\[run\] processors = true: must be a whole number"),
         ("processors = 3", "processors = 65", r"processors = 65 is more than groups = 64: .*; raise groups"),
-        ("groups = 64", "groups = 65537", r"groups = 65537: at most 65536"),
+        (
+            "groups = 64",
+            "groups = 65537",
+            r"groups = 65537: must be a whole number, .* at most 65536",
+        ),
         ('"64MB"', '"64 apples"', r'\[run\] memory = "64 apples": not a size; write it like "64MB"'),
         ('checkpoint = "state"', "", r'\[run\] has no checkpoint; for example checkpoint = "state"'),
         ('checkpoint = "state"', 'checkpoint = "x"\nuntil = "monday"', r'until = "monday": must be one of'),
@@ -102,14 +110,22 @@ def test_what_is_left_out(tmp_path: Path) -> None:
         (
             "[sink]",
             "[run.emulate]\nspeeds = [1.0, 0.5]\n[sink]",
-            r"\[run.emulate\] speeds has 2 numbers for 3 processors: give one for each",
+            r"\[run\] emulate.speeds has 2 values for 3 processors; give one for each",
         ),
         ("groups = 64", 'load_signal = "cpu"', r'load_signal = "cpu": must be one of wall, processor'),
-        ("groups = 64", "inactive_epochs = -1", r"\[run\] inactive_epochs = -1: must not be negative"),
+        (
+            "groups = 64",
+            "inactive_epochs = -1",
+            r"-1: must be a whole number of epochs, at least 0",
+        ),
         ("groups = 64", "restart_epochs = 1.5", r"\[run\] restart_epochs = 1.5: must be a whole number"),
-        ("groups = 64", "history_weight = 2", r"\[run\] history_weight = 2: must be between 0 and 1"),
-        ("groups = 64", "room_share = -0.1", r"\[run\] room_share = -0.1: must be between 0 and 1"),
-        ("groups = 64", "state_share = 1", r"\[run\] state_share = 1: must be above 0 and below 1"),
+        (
+            "groups = 64",
+            "history_weight = 2",
+            r"= 2: must be a number, at least 0 and at most 1",
+        ),
+        ("groups = 64", "room_share = -0.1", r"\[run\] room_share = -0.1: must be a number, at least 0 and"),
+        ("groups = 64", "state_share = 1", r"\[run\] state_share = 1: must be a number, above 0 and below 1"),
         ("[sink]", "[[sink]]", r"sink must be a table: \[sink\]"),
     ],
 )
@@ -158,5 +174,5 @@ def test_what_is_no_size(text: str) -> None:
 
 def test_settings_given_in_python_are_checked_like_keys() -> None:
     with pytest.raises(JobError, match=r"unknown key procesors in run\(\.\.\.\); did you mean processors\?"):
-        require_known({"procesors": 2}, RunConfig, "run(...)")
-    require_known({"processors": 2}, RunConfig, "run(...)")
+        run_config("state", {"procesors": 2})
+    assert run_config("state", {"processors": 3}) == RunConfig("state", processors=3)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from spillway.cli.app import app
 from spillway.errors import EvaluationError, SpillwayError
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain import continuous
 from spillway.maintain.continuous import run_rounds
 from spillway.maintain.maintenance import open_maintenance

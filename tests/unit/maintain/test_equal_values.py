@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.examples import tries
-from spillway.job.maintain import parse_maintain_job
+from spillway.job import Document
 from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.settings import MaintainJob
 from spillway.maintain.sources import duckdb_capture
@@ -32,7 +32,7 @@ def job_of(root: Path, kind: str, sql: str) -> MaintainJob:
         "sources": {"t": {"server": "s"}, "u": {"server": "s"}},
         "maintain": {"store": "view.duckdb", "strategy": "batch"},
     }
-    return parse_maintain_job(document, root)
+    return Document(document, root).maintain_job()
 
 
 def run(root: Path, *statements: str) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spillway.job.maintain import read_maintain_job
+from spillway.job import read_maintain_job
 from spillway.maintain.choice import CostChoice, candidates
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.maintenance import open_maintenance

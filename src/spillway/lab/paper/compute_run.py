@@ -11,10 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spillway.compute import TreeCost, UnitCosts
+from spillway.compute import ComputeConfig, TreeCost, UnitCosts
 from spillway.compute.trees import right_deep_tree
 from spillway.errors import StateError
-from spillway.job import ComputeConfig, SourceSpec
+from spillway.job import SourceSpec
 from spillway.lab.bench import tree_sum
 from spillway.lab.engines import noop
 from spillway.lab.paper.compute import ComputeExperiment, Point, outcome_dict

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from spillway.errors import StateError
+from spillway.redaction import redacted_values
 
 FILE_NAME = "journal.jsonl"
 
@@ -27,7 +28,7 @@ class Journal:
 
     def append(self, entry: dict[str, Any]) -> None:
         if self._file is not None:
-            self._file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+            self._file.write(json.dumps(redacted_values(entry), separators=(",", ":")) + "\n")
             self._file.flush()
 
     def close(self) -> None:

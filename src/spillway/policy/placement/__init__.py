@@ -5,7 +5,12 @@ Contract: a policy is a function of one `PlacementSnapshot` and its parameters; 
 """
 
 from spillway.policy.placement.need import Progress
-from spillway.policy.placement.registry import NO_PLACEMENT, PlacementPolicy, placement_policy
+from spillway.policy.placement.registry import (
+    NO_PLACEMENT,
+    PLACEMENT_POLICIES,
+    PlacementPolicy,
+    placement_policy,
+)
 from spillway.policy.placement.rounds import RoundParameters, next_collection, round_is_over
 from spillway.policy.placement.snapshot import (
     LOAD_SIGNALS,
@@ -24,6 +29,7 @@ __all__ = [
     "LOAD_SIGNALS",
     "NEVER",
     "NO_PLACEMENT",
+    "PLACEMENT_POLICIES",
     "PROCESSOR",
     "WALL",
     "ForcedSpill",

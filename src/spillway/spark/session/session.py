@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -22,14 +22,16 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import CheckpointError, SourceError, ViewError
 from spillway.job import (
-    ComputeConfig,
+    ComputeSettings,
     Job,
     RunConfig,
+    RunSettings,
     SinkSpec,
     SourceSpec,
+    compute_config,
     read_costs,
     read_job,
-    require_known,
+    run_config,
 )
 from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity, InputEnd
 from spillway.manager.journal import FILE_NAME, Journal
@@ -91,14 +93,13 @@ class Session:
         options: Mapping[str, str] | None = None,
         function: UserFunction | None = None,
         listener: Listener | None = None,
-        **run: Any,
+        **run: Unpack[RunSettings],
     ) -> Query:
-        """Start a view. `run` takes the keys of a job file's `[run]` table, with `memory_bytes` for memory.
+        """Start a view. `run` takes the keys of a job file's `[run]` table, such as `memory="64MB"`.
 
         `function(DataFrame, sequence)` is called for each epoch when `sink` is "function".
         """
-        require_known(run, RunConfig, "run(...)")
-        config = RunConfig(checkpoint=checkpoint, **run)
+        config = run_config(checkpoint, run)
         spec = SinkSpec("function" if function else sink, path, options or {})
         query = view if isinstance(view, View) else View.sql(view)
         return self._start(query, sources, config, spec, function, listener)
@@ -122,12 +123,10 @@ class Session:
         sink: str = "delta",
         path: str | None = None,
         options: Mapping[str, str] | None = None,
-        **compute: Any,
+        **compute: Unpack[ComputeSettings],
     ) -> dict[str, Any]:
         """Compute a view over stored relations; `compute` takes the keys of a job's `[compute]` table."""
-        require_known(compute, ComputeConfig, "compute(...)")
-        config = ComputeConfig(**compute)
-        computation = plan_computation(self.spark, view, sources, config, units=read_costs())
+        computation = plan_computation(self.spark, view, sources, compute_config(compute), units=read_costs())
         return computation.run(SinkSpec(sink, path, options or {}))
 
     def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:

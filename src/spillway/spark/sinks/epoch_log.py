@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from spillway.errors import SinkError
-from spillway.manager import StagedEpoch
+from spillway.manager import StagedEpoch, require_one_winner
 from spillway.spark.sinks.staging import PRIVATE_DIRECTORY
-from spillway.state.storage import Storage, require_one_winner
+from spillway.state.storage import Storage
 
 OWNER_NAME = f"{PRIVATE_DIRECTORY}/query.json"
 COMMITS_DIRECTORY = f"{PRIVATE_DIRECTORY}/commits"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from spillway.errors import SinkError
+from spillway.job import SINK_FORMATS
 from spillway.spark.sinks.console import ConsoleSink
 from spillway.spark.sinks.count import CountSink
 from spillway.spark.sinks.delta import DeltaSink
@@ -22,7 +23,7 @@ from spillway.state.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("delta", "parquet", "console", "memory", "count", "function")
+FORMATS = (*SINK_FORMATS, "function")
 CHECKPOINT_SUBDIRECTORY = "sink"
 DEFAULT_VIEW_NAME = "results"
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from spillway.errors import SourceError
-from spillway.job import SourceSpec
+from spillway.job import SourceSpec, as_written
 from spillway.spark.sources.text import text_options
 from spillway.spark.sources.workload import WorkloadSource
 from spillway.workload import parse_options
@@ -55,11 +55,17 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
 
 
 def source_place(source: SourceLike) -> tuple[str, str, str] | None:
-    """Name, format and path of a source, without credentials; None for a DataFrame."""
+    """Name, format and path of a source, without credentials; None for a DataFrame.
+
+    A path with values from the environment is the one that the job file writes, so the values may change.
+    """
     if isinstance(source, DataFrame) or source.path is None:
         return None
-    parts = urlsplit(source.path)
-    if parts.scheme in ("", "file"):
+    written = as_written(source.path)
+    parts = urlsplit(written)
+    if written != source.path and parts.scheme in ("", "file"):
+        path = written.rstrip("/")
+    elif parts.scheme in ("", "file"):
         path = os.path.abspath(source.path.removeprefix("file://"))  # noqa: PTH100 - links stay
     else:
         path = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"

@@ -7,7 +7,6 @@ Contract: a file is complete under its name, or not there; `create_exclusive` ha
 from spillway.state.storage.checksum import SummedFile, crc32
 from spillway.state.storage.document import encode_document, read_document
 from spillway.state.storage.new_directories import NewDirectories
-from spillway.state.storage.race_probe import require_one_winner
 from spillway.state.storage.storage import TEMPORARY_PREFIX, Storage, mapped_file
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "encode_document",
     "mapped_file",
     "read_document",
-    "require_one_winner",
 ]

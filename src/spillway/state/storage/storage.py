@@ -7,7 +7,7 @@ Invariant: `write` and `create_exclusive` never show a partial file under its fi
 when. `open_output` does, so it is for attempt-specific names that a later commit refers to.
 
 `create_exclusive` has one winner: locally by a hard link, elsewhere by a conditional put (`object_store`).
-Some stores ignore the condition, so `race_probe` tries it before anything depends on it.
+Some stores ignore the condition, so the driver tries it first (`manager/race_probe.py`).
 
 Known limits: `move` may be a copy. Files survive the death of any process; surviving a power cut needs
 `sync=True`, which only the local filesystem honours.

@@ -11,9 +11,9 @@ from obstore.store import LocalStore, MemoryStore
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.checkpoint import Checkpoint, Identity
+from spillway.manager.race_probe import require_one_winner
 from spillway.state.log.manifest_log import ManifestLog
 from spillway.state.storage.object_store import open_store, put_new
-from spillway.state.storage.race_probe import require_one_winner
 from spillway.state.storage.storage import Storage
 
 IDENTITY = Identity("f00d", "SELECT 1", (("bigint",),), 8)

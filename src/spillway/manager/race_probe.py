@@ -9,7 +9,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 from spillway.errors import CheckpointError, StateError
-from spillway.state.storage.storage import TEMPORARY_PREFIX, Storage
+from spillway.state.storage import TEMPORARY_PREFIX, Storage
 
 RACES = 3
 
