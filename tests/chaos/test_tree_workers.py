@@ -39,24 +39,26 @@ def test_an_epoch_whose_worker_dies_is_run_again_but_not_for_ever(drivers: Any, 
     lives = drivers(keyed_streams, "parquet", sql=SQL, **SLOWLY)
     driver = lives.start()
     driver.wait_epochs(1)
-    time.sleep(0.6)
-    driver.kill_worker(random.Random(6))
-    driver.wait_epochs(2)
-    assert driver.log.read_text().count(RUN_AGAIN) == 1
+    chance = random.Random(6)
+    while driver.process.poll() is None and RUN_AGAIN not in driver.log.read_text():
+        driver.kill_worker(chance)  # it may be an idle one
+        time.sleep(0.6)
+    assert RUN_AGAIN in driver.log.read_text()
+    assert driver.process.poll() is None
     while driver.process.poll() is None:
         for worker in driver.workers():
             os.kill(worker, signal.SIGKILL)
         time.sleep(0.3)
     failure = driver.wait()
     assert failure["exit"] == 1
-    assert re.fullmatch(r"epoch [2-4] failed 4 times, at last with: .*", failure["error"])
+    assert re.fullmatch(r"epoch [1-4] failed 4 times, at last with: .*", failure["error"])
     assert driver.log.read_text().splitlines()[-1] == f"error: {failure['error']}"
-    assert 2 <= lives.job.committed() < FILES
+    assert 1 <= lives.job.committed() < FILES
 
     last = lives.start()
     summary = last.wait()
     assert summary["exit"] == 0, last.tail()
-    assert summary["epochs"] == FILES
+    assert summary["epochs"] <= FILES  # after a crash, Spark may put two files into one batch
     assert lives.job.difference() == (0, 0)
     last.await_empty_session()
 
