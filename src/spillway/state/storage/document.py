@@ -15,7 +15,7 @@ FORMAT_VERSION = 4
 
 
 def encode_document(body: dict[str, Any]) -> bytes:
-    text = json.dumps(body, separators=(",", ":")).encode()
+    text = json.dumps(body, separators=(",", ":"), check_circular=False).encode()
     header = json.dumps({"spillway": FORMAT_VERSION, "crc32": f"{crc32(text):08x}"}).encode()
     return header + b"\n" + text
 

@@ -19,10 +19,10 @@ from spillway.model.groups import group_set, members
 from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.snapshot import PlacementSnapshot
 from spillway.policy.placement.suggestion import ForcedSpill, Move, Suggestions
-from spillway.state.log.cursor import Cursor
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import Manifest
 from spillway.state.orders.report import Report
+from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.pending import Pending
 from spillway.state.rows.run import Position, Run
 
