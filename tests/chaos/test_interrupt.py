@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spillway.manager.journal.entry import EpochEntry
 from spillway.spark.jvm.defaults import default_settings
 from spillway.spark.jvm.master import parse_master
 
@@ -42,8 +43,8 @@ def wide_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Path:
     return tmp_path / "wide"
 
 
-def cleanups(epochs: list[dict[str, Any]]) -> int:
-    return sum(epoch["kind"] == "cleanup" for epoch in epochs)
+def cleanups(epochs: list[EpochEntry]) -> int:
+    return sum(epoch.is_cleanup for epoch in epochs)
 
 
 def interrupt_clean_up(driver: Any, number: signal.Signals, command: str) -> dict[str, Any]:

@@ -233,16 +233,16 @@ class Player:
 
     def _epoch(self, batch: pa.RecordBatch | None, batch_id: int | None, *, ending: bool = False) -> None:
         entry = self.engine.run_epoch(self._cluster(batch), batch_id, ending=ending)
-        assert entry["sequence"] < MOST_EPOCHS, "the history does not come to an end"
-        self._probed += sum(one["probed_rows"] for one in entry["processors"])
+        assert entry.sequence < MOST_EPOCHS, "the history does not come to an end"
+        self._probed += sum(one.probed_rows for one in entry.processors)
         counters = self.engine.manifest.counters
         if self.operator.is_one:  # results of lower joins wait, too
             dropped = counters.late_rows + counters.null_time_rows
-            assert entry["pending_rows"] == counters.input_rows - dropped - self._probed
+            assert entry.pending_rows == counters.input_rows - dropped - self._probed
 
     def _clean(self, cleaning: Cleaning) -> None:
         entry = self.engine.run_cleanup_epoch(self._cluster(), cleaning)
-        assert entry["sequence"] < MOST_EPOCHS, "the clean-up does not come to an end"
+        assert entry.sequence < MOST_EPOCHS, "the clean-up does not come to an end"
 
     def _cluster(self, batch: pa.RecordBatch | None = None) -> LocalCluster:
         lost = self._lost.pop() if self._lost else 0

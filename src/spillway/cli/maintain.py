@@ -17,8 +17,10 @@ from spillway.maintain import (
     AUTO,
     AlgebraBySize,
     Backend,
+    FailedRoundEntry,
     MaintainJob,
     Maintenance,
+    RoundEntry,
     RoundReport,
     current_costs,
     explain_dict,
@@ -113,12 +115,12 @@ def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool)
 
         def done(report: RoundReport) -> None:
             reports.append(report)
-            journal.append({"kind": "round", "time": time.time(), **asdict(report)})
+            journal.append(RoundEntry(time=time.time(), **asdict(report)))
             if not json:
                 say(describe(report))
 
         def failed(error: SpillwayError) -> None:
-            journal.append({"kind": "failed round", "time": time.time(), "error": str(error)})
+            journal.append(FailedRoundEntry(time.time(), str(error)))
             say(f"the round failed and is tried again: {error}")
 
         stop = threading.Event()
