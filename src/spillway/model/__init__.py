@@ -5,7 +5,7 @@ Start with `groups`; `codec` writes records as JSON; `view` is what users write.
 """
 
 from spillway.model.byte_size import parse_bytes
-from spillway.model.codec import WrittenAs, from_json, from_text, listed, to_json, to_text
+from spillway.model.codec import WrittenAs, compact, from_json, from_text, listed, to_json, to_text
 from spillway.model.groups import (
     GroupNumbers,
     GroupSet,
@@ -35,6 +35,7 @@ __all__ = [
     "Window",
     "WrittenAs",
     "all_groups",
+    "compact",
     "from_hex",
     "from_json",
     "from_text",

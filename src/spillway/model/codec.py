@@ -72,8 +72,13 @@ def from_json(
     return record
 
 
+def compact(value: Any) -> str:
+    """A JSON value as text without spaces."""
+    return _COMPACT.encode(value)
+
+
 def to_text(record: Any) -> str:
-    return _COMPACT.encode(to_json(record))
+    return compact(to_json(record))
 
 
 def from_text(kind: type[T], text: str) -> T:

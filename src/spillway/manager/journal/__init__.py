@@ -4,16 +4,7 @@ Contract: for people only; no answer depends on it. Start with `entry`: what a l
 `file` writes and reads them.
 """
 
-from spillway.manager.journal.entry import (
-    PHASES,
-    EpochEntry,
-    EpochKind,
-    EpochSeconds,
-    LineageEntry,
-    MoveEntry,
-    ProcessorEntry,
-    RelocationEntry,
-)
+from spillway.manager.journal.entry import PHASES, EpochEntry, EpochKind, EpochSeconds
 from spillway.manager.journal.epoch import epoch_entry
 from spillway.manager.journal.file import FILE_NAME, Journal, read_journal
 
@@ -24,10 +15,6 @@ __all__ = [
     "EpochKind",
     "EpochSeconds",
     "Journal",
-    "LineageEntry",
-    "MoveEntry",
-    "ProcessorEntry",
-    "RelocationEntry",
     "epoch_entry",
     "read_journal",
 ]
