@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from spillway.manager.journal import Epoch, read_epochs
+from spillway.manager.journal import EpochEntry, read_journal
 from spillway.report import series
 
 PICTURE = Path(__file__).parent / "images" / "adapting-run.svg"
@@ -27,7 +27,7 @@ STYLE = {
 }
 
 
-def draw(epochs: tuple[Epoch, ...]) -> str:
+def draw(epochs: tuple[EpochEntry, ...]) -> str:
     """The picture as SVG text."""
     time = series.running_time(epochs)
     with matplotlib.rc_context(STYLE):
@@ -39,7 +39,7 @@ def draw(epochs: tuple[Epoch, ...]) -> str:
         spills = series.spill_marks(epochs, time)
         heights = [mark.resident_bytes / 1e6 for mark in spills]
         memory.scatter([mark.seconds for mark in spills], heights, marker="v", s=26, color=RED, label="spill")
-        moves = [end for end, epoch in zip(time.ends, epochs, strict=True) if epoch.relocations]
+        moves = [end for end, epoch in zip(time.ends, epochs, strict=True) if epoch.relocation.switched]
         for number, end in enumerate(moves):
             label = "groups moved" if number == 0 else None
             memory.axvline(end, color=GREY, linewidth=0.8, linestyle="--", label=label)
@@ -67,4 +67,4 @@ def draw(epochs: tuple[Epoch, ...]) -> str:
 
 if __name__ == "__main__":
     checkpoint = Path(sys.argv[1])
-    PICTURE.write_text(draw(read_epochs(checkpoint / "journal.jsonl")), encoding="utf-8")
+    PICTURE.write_text(draw(tuple(read_journal(checkpoint / "journal.jsonl"))), encoding="utf-8")

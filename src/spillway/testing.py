@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.manager import Spill, StagedEpoch, Swap, suspension
-from spillway.model import group_set, union
+from spillway.model import from_text, group_set, to_text, union
 from spillway.policy.placement import (
     ForcedSpill,
     PlacementPolicy,
@@ -80,7 +80,7 @@ class LocalCluster:
                 step = TreeStep(tree, part, placement, len(orders), _attempt())
                 batches = self._batches(part) if level == 0 else iter(())
                 for target, message in step.run(level, messages[part.processor], batches).items():
-                    inboxes[target].append(LevelMessage.from_json(message.to_json()))
+                    inboxes[target].append(from_text(LevelMessage, to_text(message)))
                 yield
             messages.update({processor: together(inbox) for processor, inbox in inboxes.items()})
 

@@ -25,6 +25,7 @@ import pytest
 from deltalake import DeltaTable
 
 from spillway.manager.checkpoint import IDENTITY
+from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import FILE_NAME, read_journal
 from spillway.state.memory.tier_directory import choose_directory
 from spillway.state.storage.document import read_document
@@ -95,7 +96,7 @@ class JobDirectory:
         text.append('"spark.sql.codegen.factoryMode" = "NO_CODEGEN"')
         self.file.write_text("\n".join(text) + "\n")
 
-    def epochs(self) -> list[dict[str, Any]]:
+    def epochs(self) -> list[EpochEntry]:
         path = self.checkpoint / FILE_NAME
         return list(read_journal(path)) if path.exists() else []
 
@@ -147,7 +148,7 @@ class Driver:
         """Until the journal has `count` epochs; the driver must not end before."""
         self.wait_until(lambda epochs: len(epochs) >= count)
 
-    def wait_until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> None:
+    def wait_until(self, holds: Callable[[list[EpochEntry]], bool]) -> None:
         """Until the journal's epochs are as wanted; the driver must not end before."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not holds(self.job.epochs()):

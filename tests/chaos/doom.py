@@ -25,6 +25,7 @@ from spillway import testing
 from spillway.manager.change import Change
 from spillway.manager.commit import Committer
 from spillway.manager.controller import Controller
+from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import Journal
 from spillway.manager.ordering import OrderMaker
 from spillway.model.groups import group_set, members, placed_on
@@ -146,8 +147,8 @@ def arm(place: str, epoch: str) -> None:
             die(doom.sequence)
         deliver(self)
 
-    def sunk(self: Any, entry: dict[str, Any]) -> None:
-        if entry["sequence"] == doom.sequence:
+    def sunk(self: Any, entry: EpochEntry) -> None:
+        if entry.sequence == doom.sequence:
             die(doom.sequence)
         append(self, entry)
 

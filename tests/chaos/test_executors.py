@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from spillway.manager.journal.entry import EpochEntry
+from spillway.manager.relocation.moves import Load
 from spillway.workload.files import write_streams
 from spillway.workload.workload import Alternation, PartitionClass, Workload
 
@@ -41,19 +43,19 @@ def alternating_streams(tmp_path: Path) -> Path:
     return tmp_path / "alternating"
 
 
-def loads(epochs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [load for epoch in epochs for load in epoch["relocation"]["loads"]]
+def loads(epochs: list[EpochEntry]) -> list[Load]:
+    return [load for epoch in epochs for load in epoch.relocation.loads]
 
 
-def executors(epoch: dict[str, Any]) -> list[str]:
-    return [one["executor"] for one in epoch["processors"]]
+def executors(epoch: EpochEntry) -> list[str]:
+    return [one.executor for one in epoch.processors]
 
 
-def moved(before: dict[str, Any], after: dict[str, Any], killed: set[str]) -> list[str]:
+def moved(before: EpochEntry, after: EpochEntry, killed: set[str]) -> list[str]:
     """Every change of a processor's executor that no kill explains."""
     pairs = zip(executors(before), executors(after), strict=True)
     return [
-        f"epoch {after['sequence']}: processor {number} moved from {old} to {new}"
+        f"epoch {after.sequence}: processor {number} moved from {old} to {new}"
         for number, (old, new) in enumerate(pairs)
         if old != new and old not in killed
     ]
@@ -78,7 +80,7 @@ def kill_executor(driver: Any, killed: set[str], role: str | None = None) -> Non
     assert not killed & set(executors(after))
 
 
-def check_places(epochs: list[dict[str, Any]]) -> int:
+def check_places(epochs: list[EpochEntry]) -> int:
     """Every group is on the processor that the last placement says, and nowhere else; counts the changes.
 
     A killed driver may have committed a placement that the journal does not have.
@@ -86,15 +88,15 @@ def check_places(epochs: list[dict[str, Any]]) -> int:
     changes = token = 0
     placement: list[int] | None = None
     for epoch in epochs:
-        placement, token = (None if epoch["token"] != token else placement), epoch["token"]
-        changes += bool(epoch["relocation"]["switched"])
-        placement = epoch["placement"] or placement
+        placement, token = (None if epoch.token != token else placement), epoch.token
+        changes += bool(epoch.relocation.switched)
+        placement = epoch.placement or placement
         if placement is None:
             continue
         assert len(placement) == GROUPS
         assert set(placement) <= set(range(PROCESSORS))
-        for one in epoch["processors"]:
-            assert {placement[int(group)] for group in one["group_rows"]} <= {one["processor"]}
+        for one in epoch.processors:
+            assert {placement[group] for group in one.group_rows} <= {one.processor}
     return changes
 
 

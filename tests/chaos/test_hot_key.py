@@ -31,7 +31,7 @@ def hot_streams(tmp_path: Path, make_stream: Callable[..., None]) -> Path:
 
 
 def results(job: Any) -> int:
-    return sum(epoch["results"] for epoch in job.epochs())
+    return sum(epoch.results for epoch in job.epochs())
 
 
 def watch(driver: Any, until: Callable[[], bool], timeout_seconds: float = 150.0) -> int:
@@ -68,7 +68,7 @@ def test_a_billion_results_stream_out_in_bounded_memory(drivers: Any, hot_stream
 
     second = lives.start()
     watch(second, lambda: results(job) > stopped["results_runtime"])
-    again = [epoch["sequence"] for epoch in job.epochs()]
+    again = [epoch.sequence for epoch in job.epochs()]
     assert again == list(range(len(again)))
 
     # While it runs, nobody else may open its checkpoint; and once a newer token is there, it cannot commit.

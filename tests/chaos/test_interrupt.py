@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spillway.manager.journal.entry import EpochEntry
 from spillway.spark.jvm.defaults import default_settings
 from spillway.spark.jvm.master import parse_master
 
@@ -32,8 +33,8 @@ SPARK = f"""[spark]
 """
 
 
-def cleanups(epochs: list[dict[str, Any]]) -> int:
-    return sum(epoch["kind"] == "cleanup" for epoch in epochs)
+def cleanups(epochs: list[EpochEntry]) -> int:
+    return sum(epoch.is_cleanup for epoch in epochs)
 
 
 def interrupt_clean_up(driver: Any, number: signal.Signals, command: str) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from spillway.manager.journal.entry import EpochEntry
+
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts a JVM in half a minute
 
 MASTER = "local[2,4]"
@@ -14,8 +16,8 @@ MASTER = "local[2,4]"
 LIVES = [("committed", "spill:1"), ("staged", "cleanup:2"), ("instant", "cleanup")]
 
 
-def cleanups(epochs: list[dict[str, Any]]) -> int:
-    return sum(epoch["kind"] == "cleanup" for epoch in epochs)
+def cleanups(epochs: list[EpochEntry]) -> int:
+    return sum(epoch.is_cleanup for epoch in epochs)
 
 
 def test_killed_exchange_spill_and_clean_up_change_nothing(drivers: Any, wide_streams: Path) -> None:
@@ -26,7 +28,7 @@ def test_killed_exchange_spill_and_clean_up_change_nothing(drivers: Any, wide_st
     job = lives.job
     doomed = lives.start("sunk", "turn:1").wait_doomed()
     assert job.committed() == doomed + 1
-    assert not any(epoch["spills"] for epoch in job.epochs())
+    assert not any(epoch.spills for epoch in job.epochs())
     job.write(run, MASTER)
     for place, epoch in LIVES:
         if place == "instant":

@@ -72,7 +72,7 @@ def test_an_epoch_whose_executor_dies_is_run_again(drivers: Any, keyed_streams: 
     driver = lives.start()
     driver.wait_epochs(2)
     time.sleep(0.6)
-    os.kill(int(lives.job.epochs()[-1]["processors"][0]["executor"]), signal.SIGKILL)
+    os.kill(int(lives.job.epochs()[-1].processors[0].executor), signal.SIGKILL)
     summary = driver.wait()
     assert summary["exit"] == 0, driver.tail()
     assert lives.job.difference() == (0, 0)

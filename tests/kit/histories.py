@@ -251,16 +251,16 @@ class Player:
 
     def _epoch(self, batch: pa.RecordBatch | None, batch_id: int | None, *, ending: bool = False) -> None:
         entry = self.engine.run_epoch(self._cluster(batch), batch_id, ending=ending)
-        self._must_end(entry["sequence"])
-        self._probed += sum(one["probed_rows"] for one in entry["processors"])
+        self._must_end(entry.sequence)
+        self._probed += sum(processor.probed_rows for processor in entry.processors)
         counters = self.engine.manifest.counters
         if self.operator.is_one:  # results of lower joins wait, too
             dropped = counters.late_rows + counters.null_time_rows
-            assert entry["pending_rows"] == counters.input_rows - dropped - self._probed
+            assert entry.pending_rows == counters.input_rows - dropped - self._probed
 
     def _clean(self, cleaning: Cleaning) -> None:
         entry = self.engine.run_cleanup_epoch(self._cluster(), cleaning)
-        self._must_end(entry["sequence"])
+        self._must_end(entry.sequence)
 
     def _must_end(self, epochs: int) -> None:
         if self.most_steps is not None and epochs * len(self.operator.operators) > self.most_steps:

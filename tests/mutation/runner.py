@@ -47,7 +47,7 @@ TESTS = (
 PACKAGES = ("state", "manager", "maintain", "policy")
 AREAS = {
     "probe": ("state/join/probe.py", "state/join/production.py", "state/step/results.py"),
-    "clean-up": ("state/join/cleanup.py", "manager/cleanup.py", "state/log/cursor.py"),
+    "clean-up": ("state/join/cleanup.py", "manager/cleanup.py", "state/rows/cursor.py"),
     "manifest": ("state/log/manifest.py", "state/log/manifest_log.py", "state/storage/document.py"),
     "expiry": ("state/rows/expiry.py",),
     "compensation": ("maintain/execute.py", "maintain/algebra.py", "maintain/slots.py"),

@@ -98,7 +98,7 @@ def _forget(maintenance: "Maintenance", job: "MaintainJob", json: bool) -> None:
 
 
 def _run(maintenance: "Maintenance", job: "MaintainJob", reloaded: bool, json: bool) -> None:
-    from spillway.maintain import lag_metrics, run_rounds
+    from spillway.maintain import FailedRoundEntry, RoundEntry, lag_metrics, run_rounds
     from spillway.manager.journal import Journal
 
     reports: list[RoundReport] = []
@@ -107,12 +107,12 @@ def _run(maintenance: "Maintenance", job: "MaintainJob", reloaded: bool, json: b
 
         def done(report: "RoundReport") -> None:
             reports.append(report)
-            journal.append({"kind": "round", "time": time.time(), **asdict(report)})
+            journal.append(RoundEntry(time=time.time(), **asdict(report)))
             if not json:
                 say(describe(report))
 
         def failed(error: SpillwayError) -> None:
-            journal.append({"kind": "failed round", "time": time.time(), "error": str(error)})
+            journal.append(FailedRoundEntry(time.time(), str(error)))
             say(f"the round failed and is tried again: {error}")
 
         stop = threading.Event()

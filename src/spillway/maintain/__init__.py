@@ -24,7 +24,7 @@ from spillway.maintain.maintenance import (
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
 from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.regression import CostFunction, CostSample, fit
-from spillway.maintain.round_report import RoundReport
+from spillway.maintain.round_report import FailedRoundEntry, RoundEntry, RoundReport
 from spillway.maintain.settings import AUTO, KINDS, SPARK, MaintainJob, ServerSpec, TableLocation
 from spillway.maintain.unify import KeySet
 from spillway.maintain.view_manager import ViewManager
@@ -43,6 +43,7 @@ __all__ = [
     "CostFunction",
     "CostSample",
     "Edge",
+    "FailedRoundEntry",
     "FixedChoice",
     "KeySet",
     "MaintainJob",
@@ -50,6 +51,7 @@ __all__ = [
     "MaintenancePlan",
     "PlanChooser",
     "QueryCost",
+    "RoundEntry",
     "RoundReport",
     "ServerSpec",
     "TableLocation",

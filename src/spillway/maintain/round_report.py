@@ -30,3 +30,19 @@ class RoundReport:
     """Input, keys, key columns and seconds of every query."""
     net_rows: list[int] = field(default_factory=list)
     """By how many rows each input grew."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RoundEntry(RoundReport):
+    """A round as a line of the journal beside the store."""
+
+    kind: str = "round"
+    time: float
+    """When it was committed, in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRoundEntry:
+    time: float
+    error: str
+    kind: str = "failed round"

@@ -13,17 +13,23 @@ import os
 import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from spillway.errors import CheckpointError
 from spillway.manager.race_probe import require_one_winner
+from spillway.model import WrittenAs, from_json, to_json
 from spillway.redaction import redacted, redacted_values
 from spillway.state.storage import NewDirectories, Storage, encode_document, read_document
 
 IDENTITY = "query.json"
 LOCK = "lock"
+_BY_NAME = WrittenAs(
+    Mapping[str, tuple[str, str]],
+    lambda sources: {name: place for name, *place in sources},
+    lambda places: tuple((name, *place) for name, place in places.items()),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Identity:
     schema: tuple[tuple[str, ...], ...]
     """Per input, the state columns with their types."""
     groups: int
-    sources: tuple[tuple[str, str, str], ...] = ()
+    sources: Annotated[tuple[tuple[str, str, str], ...], _BY_NAME] = ()
     """Name, format and place of each source that has one: files found elsewhere would be read again."""
     sink: str = ""
     """The format of the sink."""
@@ -74,29 +80,23 @@ class Checkpoint:
             self._lock = None
 
     def _query_id(self, identity: Identity) -> str:
-        body: dict[str, Any] = {
-            "query_id": uuid.uuid4().hex,
-            "fingerprint": identity.fingerprint,
-            "view": redacted(identity.view),
-            "schema": [list(columns) for columns in identity.schema],
-            "groups": identity.groups,
-            "sources": {name: [format_, place] for name, format_, place in identity.sources},
-            "sink": identity.sink,
-        }
-        if self.storage.create_exclusive(IDENTITY, encode_document(body)):
+        query_id, now = uuid.uuid4().hex, to_json(replace(identity, view=redacted(identity.view)))
+        if self.storage.create_exclusive(IDENTITY, encode_document({"query_id": query_id, **now})):
             self._is_new = True
-            return str(body["query_id"])
-        stored = read_document(self.storage, IDENTITY)
+            return query_id
+        found = read_document(self.storage, IDENTITY)
+        query_id = str(found.pop("query_id"))
+        stored = to_json(from_json(Identity, found, f"{self.storage.uri(IDENTITY)} cannot be read"))
         # A job file may have got a variable for what it said before.
-        found = stored | {key: redacted_values(stored.get(key)) for key in ("view", "sources")}
+        before = stored | {key: redacted_values(stored[key]) for key in ("view", "sources")}
         for key, meaning in _MEANINGS.items():
-            if found.get(key) != body[key]:
+            if before[key] != now[key]:
                 raise CheckpointError(
                     f"checkpoint {self.storage.root} belongs to another query: {meaning} was "
-                    f"{_shown(found.get(key))}, now it is {_shown(body[key])}; use a new checkpoint directory"
+                    f"{_shown(before[key])}, now it is {_shown(now[key])}; use a new checkpoint directory"
                 )
-        self._check_sources(found["sources"] or {}, body["sources"])
-        return str(found["query_id"])
+        self._check_sources(before["sources"], now["sources"])
+        return query_id
 
     def _check_sources(self, before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> None:
         """Files that are elsewhere would be read again. What a DataFrame reads is not known here."""

@@ -12,9 +12,9 @@ from enum import Enum
 from spillway.manager.budget import Budgets
 from spillway.model import GroupSet, group_set, members, union
 from spillway.state.graph import Graph
-from spillway.state.log import Cursor, Manifest
+from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import in_order
+from spillway.state.rows import Cursor, in_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ The engine knows no Spark. It is driven by whoever brings input: Spark's foreach
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budgets
@@ -18,7 +17,7 @@ from spillway.manager.commit import Committer, ExecutedEpoch, ResultSink
 from spillway.manager.config import EngineConfig
 from spillway.manager.controller import Controller
 from spillway.manager.expiration import awaiting_groups, expiring_groups, next_expiry
-from spillway.manager.journal import Journal, epoch_entry
+from spillway.manager.journal import EpochEntry, EpochKind, EpochSeconds, Journal, epoch_entry
 from spillway.manager.ordering import OrderMaker
 from spillway.model import GroupSet, members, union
 from spillway.policy import distributed
@@ -117,7 +116,7 @@ class Engine:
         ending: bool = False,
         from_cleanup: bool = False,
         malformed_rows: int = 0,
-    ) -> dict[str, Any]:
+    ) -> EpochEntry:
         """One epoch: with a Spark batch as input, or only pending rows. Returns the journal entry.
 
         `malformed_rows` counts records of the batch that did not fit their source's schema, for the journal.
@@ -161,7 +160,7 @@ class Engine:
         """Whether rows on disk could go if the results that they miss were produced."""
         return expiring_groups(self.graph, self.manifest) != 0
 
-    def run_cleanup_epoch(self, execute: Execute, cleaning: Cleaning = Cleaning.ALL) -> dict[str, Any]:
+    def run_cleanup_epoch(self, execute: Execute, cleaning: Cleaning = Cleaning.ALL) -> EpochEntry:
         """One epoch without input that produces missing results. Returns the journal entry."""
         return self._run(execute, None, cleaning)
 
@@ -174,7 +173,7 @@ class Engine:
         ending: bool = False,
         from_cleanup: bool = False,
         malformed_rows: int = 0,
-    ) -> dict[str, Any]:
+    ) -> EpochEntry:
         self._committer.deliver()
         started, wall = self._clock.seconds(), self._clock.wall()
         clean = cleaning is not Cleaning.NONE
@@ -210,18 +209,25 @@ class Engine:
         sunk = self._clock.seconds()
         self._free = record.cleaned
         self.controller.observe(change, record, reports, sunk - started, clean=clean)
-        entry = epoch_entry(record, self.manifest, reports, change, self.config, self.budgets) | {
-            "kind": "cleanup" if clean or from_cleanup else "epoch",
-            "malformed_rows": malformed_rows,
-            "time": wall,
-            "seconds": {
-                "order": ordered - started,
-                "execute": executed - ordered,
-                "commit": committed - executed,
-                "sink": sunk - committed,
-                "total": sunk - started,
-            },
-        }
+        seconds = EpochSeconds(
+            order=ordered - started,
+            execute=executed - ordered,
+            commit=committed - executed,
+            sink=sunk - committed,
+            total=sunk - started,
+        )
+        entry = epoch_entry(
+            record,
+            self.manifest,
+            reports,
+            change,
+            self.config,
+            self.budgets,
+            kind=EpochKind.CLEANUP if clean or from_cleanup else EpochKind.EPOCH,
+            malformed_rows=malformed_rows,
+            time=wall,
+            seconds=seconds,
+        )
         self._journal.append(entry)
         return entry
 

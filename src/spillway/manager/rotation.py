@@ -20,7 +20,7 @@ from spillway.manager.budget import Budgets
 from spillway.manager.clock import Clock
 from spillway.manager.pending_queue import suspended_input
 from spillway.manager.spill import Spill
-from spillway.model import GroupSet, group_set, members, placed_on
+from spillway.model import GroupNumbers, GroupSet, group_set, members, placed_on
 from spillway.policy import GROUP, SHARE
 from spillway.state.log import Manifest
 
@@ -30,8 +30,8 @@ class Swap:
     """What changes places on one processor, as the journal records it."""
 
     processor: int
-    suspended: GroupSet
-    resumed: GroupSet
+    suspended: GroupNumbers
+    resumed: GroupNumbers
     suspended_bytes: int
     resumed_bytes: int
     reason: str

@@ -11,7 +11,7 @@ from random import Random
 
 from spillway.errors import BudgetError
 from spillway.manager.budget import Budgets
-from spillway.model import GroupSet, group_set, members
+from spillway.model import GroupNumbers, GroupSet, group_set, members
 from spillway.policy.spill import INACTIVE_EPOCHS, NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
 from spillway.state.log import Manifest
 
@@ -24,9 +24,10 @@ class Spill:
     """One processor's spill, as the journal records it."""
 
     processor: int
-    groups: GroupSet
+    groups: GroupNumbers
     bytes: int
     resident_bytes: int
+    """State of the processor before the spill."""
     reason: str
 
 

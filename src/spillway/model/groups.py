@@ -5,19 +5,40 @@ A set of groups is an `int` whose bit g stands for group g: union, difference an
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
-GroupSet = int
-
-
-def all_groups(groups: int) -> GroupSet:
-    return (1 << groups) - 1
+from spillway.model.codec import WrittenAs
 
 
-def group_set(members: Iterable[int]) -> GroupSet:
+def to_hex(mask: int) -> str:
+    return format(mask, "x")
+
+
+def from_hex(text: str) -> int:
+    return int(text, 16)
+
+
+def group_set(members: Iterable[int]) -> int:
     mask = 0
     for group in members:
         mask |= 1 << group
     return mask
+
+
+def members(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+GroupSet = Annotated[int, WrittenAs(str, to_hex, from_hex)]
+GroupNumbers = Annotated[int, WrittenAs(tuple[int, ...], members, group_set)]
+"""A set of groups that the journal shows to people: written as the list of their numbers."""
+
+
+def all_groups(groups: int) -> GroupSet:
+    return (1 << groups) - 1
 
 
 def union(masks: Iterable[GroupSet]) -> GroupSet:
@@ -30,18 +51,3 @@ def union(masks: Iterable[GroupSet]) -> GroupSet:
 def placed_on(placement: Sequence[int], processor: int) -> GroupSet:
     """The groups of one processor."""
     return group_set(group for group, owner in enumerate(placement) if owner == processor)
-
-
-def members(mask: GroupSet) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
-def to_hex(mask: GroupSet) -> str:
-    return format(mask, "x")
-
-
-def from_hex(text: str) -> GroupSet:
-    return int(text, 16)

@@ -5,7 +5,7 @@ from typing import Any
 
 from spillway.errors import CheckpointError
 from spillway.manager import IDENTITY
-from spillway.manager.journal import FILE_NAME, Epoch, read_epochs
+from spillway.manager.journal import FILE_NAME, EpochEntry, read_journal
 from spillway.report.page import page
 from spillway.report.series import running_time
 from spillway.report.totals import totals
@@ -25,7 +25,7 @@ def write_report(checkpoint: str, out: Path) -> dict[str, Any]:
     return {"report": str(out), "report_bytes": len(text.encode()), **sums.to_json()}
 
 
-def _read(checkpoint: str) -> tuple[str, tuple[Epoch, ...]]:
+def _read(checkpoint: str) -> tuple[str, tuple[EpochEntry, ...]]:
     storage = Storage(checkpoint)
     local = storage.local_path(FILE_NAME)
     if local is None:
@@ -39,7 +39,7 @@ def _read(checkpoint: str) -> tuple[str, tuple[Epoch, ...]]:
     view = str(read_document(storage, IDENTITY)["view"])
     if not Path(local).exists():
         raise CheckpointError(f"checkpoint {checkpoint} has no journal ({FILE_NAME}); run its job first")
-    epochs = read_epochs(Path(local))
+    epochs = tuple(read_journal(Path(local)))
     if not epochs:
         raise CheckpointError(f"the journal of checkpoint {checkpoint} is empty: no epoch has completed")
     return view, epochs

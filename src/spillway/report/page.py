@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
 
-from spillway.manager.journal import Epoch
+from spillway.manager.journal import EpochEntry
+from spillway.model import GroupSet, members
 from spillway.report.plots import plots
 from spillway.report.series import RunningTime
 from spillway.report.svg import draw_svg
@@ -27,7 +28,7 @@ th:last-child, td:last-child { text-align: left; }
 """
 
 
-def page(view: str, epochs: Sequence[Epoch], time: RunningTime, totals: Totals) -> str:
+def page(view: str, epochs: Sequence[EpochEntry], time: RunningTime, totals: Totals) -> str:
     figures = "".join(
         f'<section id="{plot.name}"><h2>{escape(plot.title)}</h2>'
         f'<p class="note">{escape(plot.note)}</p>{draw_svg(plot.name, plot.draw)}</section>\n'
@@ -72,7 +73,7 @@ def _facts(totals: Totals) -> Iterable[tuple[str, str]]:
         yield "lineage", f"one row in {totals.lineage_one_in:,}, {error}"
 
 
-def _events(epochs: Sequence[Epoch], time: RunningTime) -> str:
+def _events(epochs: Sequence[EpochEntry], time: RunningTime) -> str:
     rows = [
         (f"{time.begins[n]:.1f}", f"{epoch.sequence}", *row)
         for n, epoch in enumerate(epochs)
@@ -90,16 +91,20 @@ def _events(epochs: Sequence[Epoch], time: RunningTime) -> str:
     )
 
 
-def _rows(epoch: Epoch) -> Iterator[tuple[str, ...]]:
+def _rows(epoch: EpochEntry) -> Iterator[tuple[str, ...]]:
     """What happened before the epoch: processor, event, reason, bytes, groups."""
     for spill in epoch.spills:
         event = f"spill at {_size(spill.resident_bytes)}"
-        groups = f"{len(spill.groups)}: {ranges(spill.groups)}"
+        groups = _numbers(spill.groups)
         yield f"{spill.processor}", event, spill.reason, _size(spill.bytes), groups
     for swap in epoch.swaps:
-        event = f"rotation, {len(swap.resumed)} back with {_size(swap.resumed_bytes)}"
-        groups = f"{len(swap.suspended)}: {ranges(swap.suspended)}"
+        event = f"rotation, {swap.resumed.bit_count()} back with {_size(swap.resumed_bytes)}"
+        groups = _numbers(swap.suspended)
         yield f"{swap.processor}", event, swap.reason, _size(swap.suspended_bytes), groups
+
+
+def _numbers(groups: GroupSet) -> str:
+    return f"{groups.bit_count()}: {ranges(tuple(members(groups)))}"
 
 
 def ranges(groups: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spillway.manager.journal import Epoch
+from spillway.manager.journal import EpochEntry
 from spillway.report import series
 from spillway.report.series import Line, RunningTime
 from spillway.report.svg import COLOURS, Draw
@@ -23,7 +23,7 @@ class Plot:
     draw: Draw
 
 
-def plots(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Plot, ...]:
+def plots(epochs: Sequence[EpochEntry], time: RunningTime) -> tuple[Plot, ...]:
     """The plots that the journal has data for, in the order of the page."""
     made = [
         Plot(
@@ -64,7 +64,7 @@ def plots(epochs: Sequence[Epoch], time: RunningTime) -> tuple[Plot, ...]:
     return tuple(made)
 
 
-def _throughput(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
+def _throughput(epochs: Sequence[EpochEntry], time: RunningTime) -> Draw:
     def draw(axes: "Axes") -> None:
         line = series.throughput(epochs, time)
         axes.plot(line.seconds, line.values, marker=_marker(line), markersize=3)
@@ -74,7 +74,7 @@ def _throughput(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
     return draw
 
 
-def _memory(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
+def _memory(epochs: Sequence[EpochEntry], time: RunningTime) -> Draw:
     def draw(axes: "Axes") -> None:
         for number, line in enumerate(series.memory(epochs, time)):
             values = [value / MB for value in line.values]
@@ -97,7 +97,7 @@ def _memory(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
     return draw
 
 
-def _results(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
+def _results(epochs: Sequence[EpochEntry], time: RunningTime) -> Draw:
     def draw(axes: "Axes") -> None:
         at_run_time, in_cleanup = series.results(epochs, time)
         axes.stackplot(
@@ -114,7 +114,7 @@ def _results(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
     return draw
 
 
-def _productivity(epochs: Sequence[Epoch]) -> Draw:
+def _productivity(epochs: Sequence[EpochEntry]) -> Draw:
     def draw(axes: "Axes") -> None:
         groups = series.productivity(epochs)
         most = max(1, *(group.spills for group in groups)) if groups else 1
@@ -127,7 +127,7 @@ def _productivity(epochs: Sequence[Epoch]) -> Draw:
     return draw
 
 
-def _phases(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
+def _phases(epochs: Sequence[EpochEntry], time: RunningTime) -> Draw:
     def draw(axes: "Axes") -> None:
         lines = series.phases(epochs, time)
         axes.stackplot(
@@ -143,7 +143,7 @@ def _phases(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
     return draw
 
 
-def _lateness(epochs: Sequence[Epoch], time: RunningTime) -> Draw:
+def _lateness(epochs: Sequence[EpochEntry], time: RunningTime) -> Draw:
     def draw(axes: "Axes") -> None:
         for line in series.lateness(epochs, time):
             axes.plot(line.seconds, line.values, label=line.label)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from spillway.manager.journal import Epoch
+from spillway.manager.journal import EpochEntry
 from spillway.report.series import RunningTime
 
 
@@ -34,7 +34,7 @@ class Totals:
         return asdict(self)
 
 
-def totals(epochs: Sequence[Epoch], time: RunningTime) -> Totals:
+def totals(epochs: Sequence[EpochEntry], time: RunningTime) -> Totals:
     peak: dict[int, int] = {}
     for epoch in epochs:
         for part in epoch.processors:
@@ -44,7 +44,7 @@ def totals(epochs: Sequence[Epoch], time: RunningTime) -> Totals:
         epochs=len(epochs),
         missing_epochs=1 + epochs[-1].sequence - len(epochs),
         seconds=round(time.ends[-1], 3),
-        cleanup_seconds=round(sum(epoch.seconds for epoch in epochs if epoch.is_cleanup), 3),
+        cleanup_seconds=round(sum(epoch.seconds.total for epoch in epochs if epoch.is_cleanup), 3),
         restarts=len(time.restarts),
         input_rows=sum(epoch.input_rows for epoch in epochs),
         pending_rows=epochs[-1].pending_rows,
@@ -56,6 +56,6 @@ def totals(epochs: Sequence[Epoch], time: RunningTime) -> Totals:
         expired_rows=sum(epoch.expired_rows for epoch in epochs),
         budget_bytes=epochs[-1].budget_bytes,
         resident_bytes_peak=tuple(peak[processor] for processor in sorted(peak)),
-        lineage_one_in=epochs[-1].lineage_one_in,
-        lineage_error=epochs[-1].lineage_error,
+        lineage_one_in=epochs[-1].lineage.one_in,
+        lineage_error=epochs[-1].lineage.error,
     )

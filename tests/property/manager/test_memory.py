@@ -18,6 +18,7 @@ from spillway.manager.budget import Budget
 from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
+from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import Journal
 from spillway.model.schema import Column
 from spillway.model.view import View
@@ -69,7 +70,7 @@ def hashed(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (keys.astype(np.uint64) * MIX).view(np.int64)
 
 
-def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> Iterator[EpochEntry]:
     """All epochs of a run and its clean-up, as the journal has them."""
     for number, batch in enumerate(batches):
         row_bytes = batch.nbytes // batch.num_rows + 1
@@ -93,15 +94,15 @@ def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> I
             yield engine.run_cleanup_epoch(LocalCluster(operator))
 
 
-def check_budget(entries: Iterator[dict[str, Any]], budget: Budget) -> list[dict[str, Any]]:
+def check_budget(entries: Iterator[EpochEntry], budget: Budget) -> list[EpochEntry]:
     """Every processor stays inside its budget in every epoch; the entries."""
     seen = []
     for entry in entries:
         seen.append(entry)
         assert len(seen) < 1000
-        for one in entry["processors"]:
-            most = max(one["resident_bytes"], one["peak_bytes"])
-            assert most <= budget.memory_bytes, (entry["kind"], entry["sequence"], one["processor"])
+        for one in entry.processors:
+            most = max(one.resident_bytes, one.peak_bytes)
+            assert most <= budget.memory_bytes, (entry.kind, entry.sequence, one.processor)
     return seen
 
 
@@ -318,6 +319,6 @@ def test_trees_stay_inside_the_budget(
     sink = ListSink(str(directory / "staging"))
     engine = Engine(config, wire.operator, "q", Storage(str(directory / "state")), sink, Journal(None))
     entries = check_budget(bounded(engine, wire.operator, batches), budget)
-    assert any(entry["spills"] or entry["swaps"] for entry in entries)
+    assert any(entry.spills or entry.swaps for entry in entries)
     streams = {name: pa.concat_tables(of_input) for name, of_input in zip("abc", parts, strict=True)}
     check_rows(CHAIN, sink, ["a", "b", "c"], streams)

@@ -65,7 +65,7 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
         )
         while engine.has_pending:
             entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
-    early = sum(entry["results"] for entry in entries)
+    early = sum(entry.results for entry in entries)
     waiting = engine.manifest.suspended
     while engine.has_pending or engine.has_waiting:
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True))
@@ -76,10 +76,10 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
     assert waiting
     assert 0 < early < sum(wanted.values())
     assert not engine.has_cleanup
-    resumed = [len(swap["resumed"]) for entry in entries for swap in entry["swaps"]]
+    resumed = [swap.resumed.bit_count() for entry in entries for swap in entry.swaps]
     assert sum(resumed) > 8
     assert max(resumed) > 1 if turns == SHARE else max(resumed) == 1
-    assert max(entry["processors"][0]["peak_bytes"] for entry in entries) <= MEMORY_BYTES
+    assert max(entry.processors[0].peak_bytes for entry in entries) <= MEMORY_BYTES
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         while engine.has_backlog:
             entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
             assert len(entries) < 100, "the turns do not come to an end"
-        parts = [one for entry in entries for one in entry["processors"]]
-        arrived += sum(one["input_rows"] for one in parts)
-        probed += sum(one["probed_rows"] for one in parts)
+        parts = [one for entry in entries for one in entry.processors]
+        arrived += sum(one.input_rows for one in parts)
+        probed += sum(one.probed_rows for one in parts)
         waiting = arrived - probed
-        assert entries[-1]["pending_rows"] == entries[-1]["waiting_rows"] == waiting
-        limit = sum(one["waiting_limit_bytes"] for one in entries[-1]["processors"])
+        assert entries[-1].pending_rows == entries[-1].waiting_rows == waiting
+        limit = sum(one.waiting_limit_bytes for one in entries[-1].processors)
         assert limit == 3 * memory_bytes // 8
         assert waiting * ROW_BYTES <= limit
-        assert max(one["peak_bytes"] for one in parts) <= memory_bytes // processors
+        assert max(one.peak_bytes for one in parts) <= memory_bytes // processors
     assert engine.manifest.suspended
     while engine.has_pending or engine.has_waiting:
         engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True)
@@ -146,7 +146,7 @@ def test_a_restart_without_rotation_gives_what_waited(tmp_path: Path, memory_byt
     epochs = 0
     while engine.has_pending or engine.has_waiting:
         entry = engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None, ending=True)
-        assert budget is None or max(one["resident_bytes"] for one in entry["processors"]) <= MEMORY_BYTES
+        assert budget is None or max(one.resident_bytes for one in entry.processors) <= MEMORY_BYTES
         epochs += 1
         assert epochs < 500, "what waits never gets its turn"
     while engine.has_cleanup:
@@ -169,7 +169,7 @@ def test_pending_rows_that_compress_well_stay_inside_the_budget(tmp_path: Path) 
     while engine.has_cleanup:
         engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN)))
     assert Counter(sink.rows()) == expected(keys)
-    assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= MEMORY_BYTES
+    assert max(entry.processors[0].resident_bytes for entry in entries) <= MEMORY_BYTES
 
 
 def wire(keys: np.ndarray, width: int = ROW_BYTES) -> pa.RecordBatch:

@@ -9,8 +9,7 @@ from spillway.lab.paper.catalogue import find_experiment
 from spillway.lab.paper.comparison import compare
 from spillway.lab.paper.experiment import LEAST, MOST, PARTITIONS
 from spillway.lab.paper.run import run_experiment
-from spillway.manager.journal.epoch import read_epochs
-from spillway.manager.journal.file import FILE_NAME
+from spillway.manager.journal.file import FILE_NAME, read_journal
 from spillway.report.series import productivity
 from spillway.workload.row_slices import count_results
 
@@ -26,7 +25,7 @@ def test_unproductive_groups_go_first_and_nothing_is_missing(spark: "SparkSessio
     metrics = compare(small, outcomes, count_results(small.workload(), small.rows))
     assert list(metrics["runtime_results"]) == [LEAST, MOST]
     assert metrics["ratio_least_most"] > 1
-    groups = productivity(read_epochs(tmp_path / "0" / "state" / FILE_NAME))
+    groups = productivity(tuple(read_journal(tmp_path / "0" / "state" / FILE_NAME)))
     assert [one.group for one in groups] == list(range(PARTITIONS))
     # The classes are the thirds of the groups, in the order of their join rates 4, 2, 1.
     thirds = [groups[start : start + PARTITIONS // 3] for start in range(0, PARTITIONS, PARTITIONS // 3)]

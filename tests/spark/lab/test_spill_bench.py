@@ -19,7 +19,7 @@ def test_a_run_under_a_budget_gives_its_results_and_its_epochs(tmp_path: Path) -
     result, epochs = run_with_journal("spillway-small", argv, 240.0, lambda _: None)
     assert result.finished, result.note
     assert result.rows_in == 3 * ROWS
-    assert [entry["batch_id"] for entry in epochs if entry["batch_id"] is not None] == list(range(FILES))
-    assert sum(entry["results"] for entry in epochs) == result.results > 0
+    assert [entry.batch_id for entry in epochs if entry.batch_id is not None] == list(range(FILES))
+    assert sum(entry.results for entry in epochs) == result.results > 0
     assert 0 < peak_resident_bytes(epochs) <= MINIMUM_BYTES
-    assert sum(len(entry["spills"]) for entry in epochs) > 0
+    assert sum(len(entry.spills) for entry in epochs) > 0

@@ -11,6 +11,7 @@ import pytest
 
 from spillway.errors import SpillwayError
 from spillway.manager.journal.file import read_journal
+from spillway.model.codec import to_json
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -47,7 +48,9 @@ def test_it_looks_like_sparks_streaming_query(lab: "Lab") -> None:
     assert {"order", "execute", "commit", "sink", "total"} == set(progress[0]["durationMs"])
     assert [one["processor"] for one in progress[0]["processors"]] == [0, 1]
     assert [entry["sequence"] for entry in heard] == [0, 1, 2]
-    assert list(read_journal(lab.checkpoint / "journal.jsonl")) == json.loads(json.dumps(heard))
+    journal = lab.checkpoint / "journal.jsonl"
+    assert [json.loads(line) for line in journal.read_text().splitlines()] == json.loads(json.dumps(heard))
+    assert [to_json(entry) for entry in read_journal(journal)] == heard
     peaks = query.summary()["resident_bytes_peak"]
     assert len(peaks) == 2
     assert sum(peaks) > 0

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from spillway.errors import SpillwayError
+from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import read_journal
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def feed(lab: "Lab", files: int, rows: int = 400, keys: int = 1_500) -> None:
             lab.stream(name, pa.table({"k": drawn, "id": np.arange(first, first + rows)}))
 
 
-def entries(lab: "Lab") -> list[dict[str, Any]]:
+def entries(lab: "Lab") -> list[EpochEntry]:
     path = lab.checkpoint / "journal.jsonl"
     return list(read_journal(path)) if path.exists() else []
 
@@ -61,10 +62,10 @@ def test_the_number_of_processors_changes_while_the_query_runs(lab: "Lab") -> No
         wait_until(query, lambda size=size: set(query.placement) == set(range(size)))  # type: ignore[misc]
     finish(lab, query, processors=3, groups=24)
     assert lab.results() == lab.duckdb(SQL)
-    sizes = [len(entry["processors"]) for entry in entries(lab)]
+    sizes = [len(entry.processors) for entry in entries(lab)]
     assert sizes[0] == 2
     assert sorted(set(sizes)) == [2, 3, 4]
-    assert {entry["token"] for entry in entries(lab)[:-1]} <= {1, 2}
+    assert {entry.token for entry in entries(lab)[:-1]} <= {1, 2}
     counts = [list(query.placement).count(processor) for processor in range(3)]
     assert max(counts) - min(counts) <= 6
 
@@ -100,10 +101,10 @@ def test_unequal_memory_and_speed(lab: "Lab") -> None:
     feed(lab, 4)
     lab.run(SQL, processors=2, groups=8, memory_each=(8 << 20, 4 << 20), row_seconds=1e-4, speeds=(1.0, 0.5))
     assert lab.results() == lab.duckdb(SQL)
-    parts = [one for entry in entries(lab) for one in entry["processors"]]
+    parts = [one for entry in entries(lab) for one in entry.processors]
     for one in parts:
-        per_row = (1e-4, 2e-4)[one["processor"]]
-        assert one["busy_seconds"] >= round(per_row * one["probed_rows"], 4)
-    assert {one["processor"] for one in parts if one["probed_rows"]} == {0, 1}
+        per_row = (1e-4, 2e-4)[one.processor]
+        assert one.busy_seconds >= round(per_row * one.probed_rows, 4)
+    assert {one.processor for one in parts if one.probed_rows} == {0, 1}
     with pytest.raises(SpillwayError, match="one for each"):
         lab.start(SQL, processors=2, memory_each=(8 << 20,))

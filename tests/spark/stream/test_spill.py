@@ -84,15 +84,15 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     durable = sum(path.stat().st_size for path in (tmp_path / "state" / "runs").iterdir())
     assert durable >= TIMES_MEMORY * MEMORY_BYTES * processors
     if policy == ROTATION:
-        assert any(swap["resumed"] for entry in epochs for swap in entry["swaps"])
+        assert any(swap.resumed for entry in epochs for swap in entry.swaps)
         assert summary["spills"] == 0
     else:
-        assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
+        assert {spill.reason for entry in epochs for spill in entry.spills} == {policy}
     assert summary["results_runtime"] > 0 or inputs == 5  # of five inputs a tenth in memory may match nothing
     assert (summary["results_cleanup"] > 0) == (policy != ROTATION)
-    reports = [one for entry in epochs for one in entry["processors"]]
-    assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
-    assert max(one["peak_bytes"] for one in reports) <= MEMORY_BYTES
+    reports = [one for entry in epochs for one in entry.processors]
+    assert max(one.resident_bytes for one in reports) <= MEMORY_BYTES
+    assert max(one.peak_bytes for one in reports) <= MEMORY_BYTES
     wanted = view(names, lambda name: f"read_parquet('{streams}/{name}/*.parquet')")
     found = f"SELECT * FROM read_parquet('{tmp_path}/out/*.parquet')"
     with duckdb.connect() as database:

@@ -175,9 +175,9 @@ def test_what_leaves_memory_comes_in_clean_up(
     query.awaitTermination()
     summary = query.summary()
     epochs = list(read_journal(tmp_path / "state" / FILE_NAME))
-    assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
+    assert {spill.reason for entry in epochs for spill in entry.spills} == {policy}
     assert summary["results_cleanup"] > 0
-    reports = [one for entry in epochs for one in entry["processors"]]
-    assert max(one["resident_bytes"] for one in reports) <= MEMORY_BYTES
+    reports = [one for entry in epochs for one in entry.processors]
+    assert max(one.resident_bytes for one in reports) <= MEMORY_BYTES
     assert found(tmp_path / "out") == expected(data, CHAIN)
     assert not list((tmp_path / "state").glob("exchange/*"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.entries import made_epoch
 from spillway.errors import CheckpointError
 from spillway.manager.checkpoint import Checkpoint, Identity
 from spillway.manager.journal.file import Journal, read_journal
@@ -100,17 +101,18 @@ def test_a_tmpfs_is_used_only_when_the_budget_fits(tmp_path: Path, monkeypatch: 
 
 def test_the_journal_drops_a_line_that_a_kill_cut(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "journal.jsonl"
+    first, second = made_epoch(sequence=0), made_epoch(sequence=1)
     with Journal(path) as journal:
-        journal.append({"sequence": 0})
-        assert list(read_journal(path)) == [{"sequence": 0}]
+        journal.append(first)
+        assert list(read_journal(path)) == [first]
     with path.open("a") as file:
         file.write('{"sequence": 1, "cut')
-    assert list(read_journal(path)) == [{"sequence": 0}]
+    assert list(read_journal(path)) == [first]
     with Journal(path) as journal:
-        journal.append({"sequence": 1})
-    journal.append({"sequence": 2})
-    assert [entry["sequence"] for entry in read_journal(path)] == [0, 1]
-    Journal(None).append({"sequence": 0})
+        journal.append(second)
+    journal.append(made_epoch(sequence=2))
+    assert list(read_journal(path)) == [first, second]
+    Journal(None).append(first)
 
 
 def test_what_a_refused_start_made_is_removed_and_nothing_else(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from spillway.manager.cleanup import (
     returning_groups,
     shared_out,
 )
-from spillway.state.log.cursor import Cursor
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import NO_BATCH, Manifest
 from spillway.state.orders.orders import CleanupBatch
+from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.run import Position, Run
 
 LIMITS = CleanupLimits()

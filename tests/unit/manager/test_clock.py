@@ -15,6 +15,7 @@ import spillway.manager
 from spillway.manager.budget import Budget, Budgets
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
+from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import Journal
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.plan.expression.nodes import ColumnRef
@@ -76,43 +77,43 @@ class Run:
         storage, sink = Storage(str(self.directory / "state")), ListSink(str(self.directory / "staging"))
         self.engine = Engine(config, GRAPH, "q", storage, sink, Journal(None), self.clock, self.budgets)
 
-    def epochs(self, count: int, **cluster: float) -> list[dict[str, Any]]:
+    def epochs(self, count: int, **cluster: float) -> list[EpochEntry]:
         first = self.engine.manifest.batch_id + 1
         execute = SimulatedCluster(self.clock, **cluster)
         return [self.engine.run_epoch(execute, batch_id) for batch_id in range(first, first + count)]
 
 
-def decisions(entries: list[dict[str, Any]]) -> list[Any]:
-    return [(entry["relocation"], entry["spills"], entry["time"], entry["seconds"]) for entry in entries]
+def decisions(entries: list[EpochEntry]) -> list[Any]:
+    return [(entry.relocation, entry.spills, entry.time, entry.seconds) for entry in entries]
 
 
 def test_the_machines_own_time_changes_no_decision(tmp_path: Path) -> None:
     quick = Run(tmp_path / "quick").epochs(8)
     slow = Run(tmp_path / "slow").epochs(8, pause_seconds=0.02)
     assert decisions(quick) == decisions(slow)
-    assert sum(len(entry["relocation"]["switched"]) for entry in quick) >= 1
-    assert [entry["time"] for entry in quick] == list(range(8))
-    assert {entry["seconds"]["total"] for entry in quick} == {1.0}
+    assert sum(len(entry.relocation.switched) for entry in quick) >= 1
+    assert [entry.time for entry in quick] == list(range(8))
+    assert {entry.seconds.total for entry in quick} == {1.0}
 
 
 def test_while_the_clock_stands_still_no_round_ends(tmp_path: Path) -> None:
     run = Run(tmp_path)
     still = run.epochs(6, epoch_seconds=0.0)
-    assert not any(entry["relocation"]["begun"] for entry in still)
-    assert any(entry["relocation"]["begun"] for entry in run.epochs(3))
+    assert not any(entry.relocation.begun for entry in still)
+    assert any(entry.relocation.begun for entry in run.epochs(3))
 
 
 def test_budgets_are_asked_for_in_every_epoch(tmp_path: Path) -> None:
     budgets = Budgets((Budget(64 << 20),))
     run = Run(tmp_path, "none", budgets)
-    assert not any(entry["spills"] for entry in run.epochs(2))
+    assert not any(entry.spills for entry in run.epochs(2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Budget, "__post_init__", lambda budget: None)  # any size will do
         budgets.each = (Budget(64 << 20), Budget(1000))
     (entry,) = run.epochs(1)
-    assert [spill["processor"] for spill in entry["spills"]] == [1]
-    assert [part["budget_bytes"] for part in entry["processors"]] == [64 << 20, 1000]
-    assert entry["budget_bytes"] == 64 << 20
+    assert [spill.processor for spill in entry.spills] == [1]
+    assert [part.budget_bytes for part in entry.processors] == [64 << 20, 1000]
+    assert entry.budget_bytes == 64 << 20
 
 
 def test_only_one_module_of_the_manager_reads_the_machines_clock() -> None:

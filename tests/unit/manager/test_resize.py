@@ -65,7 +65,7 @@ def test_new_processors_are_filled_and_what_was_missing_does_not_wait_for_the_en
             entry = engine.run_epoch(LocalCluster(Graph.of_one(plan)), None)
         if engine.has_room and not engine.has_cursor:
             entry = engine.run_cleanup_epoch(LocalCluster(Graph.of_one(plan)), Cleaning.RETURNING)
-        sizes = [part["resident_bytes"] for part in entry["processors"]]
+        sizes = [part.resident_bytes for part in entry.processors]
         assert max(sizes) <= BUDGET.memory_bytes
     counts = [engine.manifest.placement.count(processor) for processor in range(6)]
     assert max(counts) - min(counts) <= 2, counts

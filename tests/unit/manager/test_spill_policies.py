@@ -109,10 +109,10 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
     epochs = list(read_journal(directory / FILE_NAME))
     durable = sum(path.stat().st_size for path in (directory / "state" / "runs").iterdir())
     assert durable >= TIMES_MEMORY * MEMORY_BYTES
-    assert {spill["reason"] for entry in epochs for spill in entry["spills"]} == {policy}
-    reports = [part for entry in epochs for part in entry["processors"]]
-    assert max(part["resident_bytes"] for part in reports) <= MEMORY_BYTES
-    assert max(part["peak_bytes"] for part in reports) <= MEMORY_BYTES
+    assert {spill.reason for entry in epochs for spill in entry.spills} == {policy}
+    reports = [part for entry in epochs for part in entry.processors]
+    assert max(part.resident_bytes for part in reports) <= MEMORY_BYTES
+    assert max(part.peak_bytes for part in reports) <= MEMORY_BYTES
     wanted = given.wanted()
     assert Counter(sink.rows()) == wanted
     counters = engine.manifest.counters
@@ -149,12 +149,12 @@ def test_groups_move_to_a_full_processor_which_makes_room_and_the_budget_holds(
         )
         run(engine, given.batches(12))
     epochs = list(read_journal(directory / FILE_NAME))
-    begun = [move for entry in epochs for move in entry["relocation"]["begun"]]
-    completed = {move["number"] for entry in epochs for move in entry["relocation"]["switched"]}
-    assert any(move["makes_room"] and move["bytes"] and move["number"] in completed for move in begun)
+    begun = [move for entry in epochs for move in entry.relocation.begun]
+    completed = {move.number for entry in epochs for move in entry.relocation.switched}
+    assert any(move.makes_room and move.bytes and move.number in completed for move in begun)
     for entry in epochs:
-        making = {move["receiver"] for move in entry["relocation"]["begun"] if move["makes_room"]}
-        assert making <= {spill["processor"] for spill in entry["spills"]}, "room is made at once"
-    reports = [part for entry in epochs for part in entry["processors"]]
-    assert max(part["resident_bytes"] for part in reports) <= MEMORY_BYTES
+        making = {move.receiver for move in entry.relocation.begun if move.makes_room}
+        assert making <= {spill.processor for spill in entry.spills}, "room is made at once"
+    reports = [part for entry in epochs for part in entry.processors]
+    assert max(part.resident_bytes for part in reports) <= MEMORY_BYTES
     assert Counter(sink.rows()) == given.wanted()

@@ -15,8 +15,7 @@ import pytest
 
 from kit.commands import Call
 from spillway.manager.engine import Engine
-from spillway.manager.journal.epoch import read_epochs
-from spillway.manager.journal.file import FILE_NAME
+from spillway.manager.journal.file import FILE_NAME, read_journal
 from spillway.report.checkpoint_report import write_report
 from spillway.report.page import ranges
 from spillway.report.series import POINTS, memory, productivity, running_time, spill_marks, throughput
@@ -82,7 +81,7 @@ def test_the_page_is_whole_and_fetches_nothing(finished: Finished, page: tuple[P
 
 def test_series_follow_the_journal(finished: Finished) -> None:
     directory, engine = finished
-    epochs = read_epochs(directory / FILE_NAME)
+    epochs = tuple(read_journal(directory / FILE_NAME))
     time = running_time(epochs)
     assert list(time.begins) == sorted(time.begins)
     assert len(throughput(epochs, time).values) == sum(not epoch.is_cleanup for epoch in epochs)
@@ -105,13 +104,13 @@ def test_time_without_a_driver_is_left_out(finished: Finished, tmp_path: Path) -
         entry["time"] += 86_400
     late = tmp_path / FILE_NAME
     late.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    time = running_time(read_epochs(late))
+    time = running_time(tuple(read_journal(late)))
     assert time.begins[second] == time.ends[second - 1] == time.restarts[0]
     assert time.ends[-1] < 86_400
 
 
 def test_a_long_journal_is_thinned_and_keeps_its_sums(finished: Finished) -> None:
-    epochs = read_epochs(finished[0] / FILE_NAME)
+    epochs = tuple(read_journal(finished[0] / FILE_NAME))
     many = epochs * (2 * POINTS // len(epochs) + 1)
     time = running_time(many)
     line = memory(many, time)[0]
@@ -168,7 +167,10 @@ def test_the_command_prints_one_json_object(finished: Finished, tmp_path: Path, 
         (lambda state: (state / FILE_NAME).write_text(""), "is empty: no epoch has completed"),
         (lambda state: insert(state, "\x00garbage"), "line 2 is not a JSON object"),
         (lambda state: insert(state, "[1]"), "line 2 is not a JSON object"),
-        (lambda state: insert(state, '{"sequence":1}'), "line 2 is not an epoch: no 'seconds'"),
+        (
+            lambda state: insert(state, '{"sequence":1}'),
+            "line 2 is not an epoch: key 'input_rows' is missing",
+        ),
         (lambda state: insert(state, '{"seconds":3}'), "line 2 is not an epoch"),
     ],
 )

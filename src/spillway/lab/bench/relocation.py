@@ -12,9 +12,9 @@ from threading import Thread
 from typing import Any
 
 from spillway.job import SourceSpec
-from spillway.lab.bench.relocation_metrics import Entry, balance_metrics, moving_metrics, resize_metrics
+from spillway.lab.bench.relocation_metrics import balance_metrics, moving_metrics, resize_metrics
 from spillway.lab.engines import STREAMS, VIEW
-from spillway.manager.journal import FILE_NAME, read_journal
+from spillway.manager.journal import FILE_NAME, EpochEntry, read_journal
 from spillway.model import members, placed_on
 from spillway.policy.placement import PROCESSOR
 from spillway.spark.session import Session
@@ -62,14 +62,14 @@ def _moving(
     write_streams(root / "data", UniformJoin(rows, STREAMS, WIDTH_BYTES, 1), rows=rows, files=epochs)
     write_streams(root / "warm", UniformJoin(9_000, STREAMS, WIDTH_BYTES, 2), rows=9_000, files=6)
     _run(session, root / "warm", root / "warm-up", processors=2, groups=GROUPS)
-    still: list[Sequence[Entry]] = []
-    moving: list[Sequence[Entry]] = []
+    still: list[Sequence[EpochEntry]] = []
+    moving: list[Sequence[EpochEntry]] = []
     for pair in range(PAIRS):
         variants = [(still, None), (moving, _Mover())]
         for runs, mover in variants[:: 1 if pair % 2 == 0 else -1]:  # the first run is slower
             out = root / f"{pair}-{'still' if mover is None else 'moving'}"
             entries = _run(session, root / "data", out, mover, processors=2, groups=GROUPS)
-            note(f"{out.name}: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
+            note(f"{out.name}: {sum(entry.seconds.total for entry in entries):.1f} s")
             runs.append(entries)
     return moving_metrics(still, moving)
 
@@ -81,7 +81,7 @@ def _resizing(session: Session, root: Path, epochs: int, note: Callable[[str], N
     resizer = _Resizer(dict(zip(asked, (4, 3), strict=True)))
     options = {"processors": 2, "groups": GROUPS, "files": RESIZE_FILES}
     entries = _run(session, root / "data", root / "resize", resizer, **options)
-    note(f"resize: {sum(entry['seconds']['total'] for entry in entries):.1f} s")
+    note(f"resize: {sum(entry.seconds.total for entry in entries):.1f} s")
     return resize_metrics(entries, asked)
 
 
@@ -101,10 +101,10 @@ def _balance(session: Session, root: Path, note: Callable[[str], None]) -> dict[
         SLOWED: {"speeds": slow},
         BALANCED: {"speeds": slow, **flux},
     }
-    runs: dict[str, Sequence[Entry]] = {}
+    runs: dict[str, Sequence[EpochEntry]] = {}
     for number, (name, options) in enumerate(variants.items()):
         runs[name] = _run(session, root / "slow", root / f"balance-{number}", **emulated, **options)
-        note(f"{name}: {sum(entry['seconds']['total'] for entry in runs[name]):.1f} s")
+        note(f"{name}: {sum(entry.seconds.total for entry in runs[name]):.1f} s")
     return balance_metrics(runs, UNLOADED)
 
 
@@ -146,7 +146,7 @@ class _Resizer(_Hand):
 
 def _run(
     session: Session, data: Path, out: Path, hand: _Hand | None = None, files: int = 1, **options: Any
-) -> Sequence[Entry]:
+) -> Sequence[EpochEntry]:
     """The journal of a run that only counts its results; `files` make an epoch."""
     source = {"maxFilesPerTrigger": str(files)}
     schema = "k long, id long, p string"

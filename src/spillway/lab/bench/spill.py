@@ -18,7 +18,6 @@ from spillway.errors import JobError
 from spillway.lab.bench.spill_metrics import (
     FULL,
     SHARES,
-    Entry,
     peak_resident_bytes,
     spill_metrics,
     spill_pauses,
@@ -33,7 +32,7 @@ from spillway.lab.engines import (
     write_join_data,
 )
 from spillway.manager import MINIMUM_BYTES
-from spillway.manager.journal import read_journal
+from spillway.manager.journal import EpochEntry, read_journal
 
 WARM_UP_ROWS = 30_000
 """Fewer than in `bench join`: with RocksDB that warm-up would take longer than the run."""
@@ -47,7 +46,7 @@ def bench_spill(
 ) -> dict[str, Any]:
     """Runs all variants and compares them; `limit_seconds` stops a slow run."""
     results: list[PeerResult] = []
-    journals: dict[str, list[Entry]] = {}
+    journals: dict[str, list[EpochEntry]] = {}
     with tempfile.TemporaryDirectory(prefix="spillway-bench-spill-") as scratch:
         root = Path(scratch)
         data = root / "data"
@@ -101,7 +100,7 @@ def _check(needed_bytes: int, rows: int, first: PeerResult) -> None:
 
 def run_with_journal(
     name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]
-) -> tuple[PeerResult, list[Entry]]:
+) -> tuple[PeerResult, list[EpochEntry]]:
     """One run of Spillway, with its epochs if it finished."""
     result = _run(name, argv, limit_seconds, note)
     return result, list(read_journal(Path(result.journal))) if result.finished else []

@@ -14,15 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spillway.lab.engines import SPARK_ROCKSDB, PeerResult, results_agree
+from spillway.manager.journal import EpochEntry
 
 FULL, HALF, FIFTH = "spillway-1x", "spillway-1/2", "spillway-1/5"
 SHARES = {HALF: 2, FIFTH: 5}
 """The variants with less memory than needed, and the divisor of the memory."""
 
-Entry = Mapping[str, Any]
 
-
-def spill_metrics(results: Sequence[PeerResult], journals: Mapping[str, Sequence[Entry]]) -> dict[str, Any]:
+def spill_metrics(
+    results: Sequence[PeerResult], journals: Mapping[str, Sequence[EpochEntry]]
+) -> dict[str, Any]:
     """What `spillway bench spill --json` prints; `journals` has the epochs of each run of Spillway."""
     by_name = {result.engine: result for result in results}
     counts = {result.results for result in results if result.finished}
@@ -37,7 +38,7 @@ def spill_metrics(results: Sequence[PeerResult], journals: Mapping[str, Sequence
         "results_agree": results_agree(results),
         "finished": {name: result.finished for name, result in by_name.items()},
         "notes": {name: result.note for name, result in by_name.items() if result.note},
-        "spills": {name: sum(len(e["spills"]) for e in epochs) for name, epochs in journals.items()},
+        "spills": {name: sum(len(e.spills) for e in epochs) for name, epochs in journals.items()},
         "results_runtime": {name: _results(_input_epochs(epochs)) for name, epochs in journals.items()},
         "results_cleanup": {name: _results(_cleanup_epochs(epochs)) for name, epochs in journals.items()},
         "ratio_fifth_to_rocksdb": _ratio(by_name.get(FIFTH), by_name.get(SPARK_ROCKSDB)),
@@ -53,66 +54,61 @@ def seconds_to_half(progress: Sequence[tuple[float, int]], results: int) -> floa
     return next((seconds for seconds, so_far in progress if results and 2 * so_far >= results), None)
 
 
-def spill_pause_share(epochs: Iterable[Entry]) -> float | None:
+def spill_pause_share(epochs: Iterable[EpochEntry]) -> float | None:
     """The largest share of its time that an epoch spent on freeing memory for a spill."""
     shares = (
-        max(processor["seconds"].get("free", 0.0) for processor in entry["processors"])
-        / entry["seconds"]["total"]
+        max(processor.seconds.get("free", 0.0) for processor in entry.processors) / entry.seconds.total
         for entry in epochs
-        if entry["spills"]
+        if entry.spills
     )
     return max(shares, default=None)
 
 
-def spill_pauses(epochs: Iterable[Entry]) -> list[dict[str, float]]:
+def spill_pauses(epochs: Iterable[EpochEntry]) -> list[dict[str, float]]:
     """Each spill: the resident bytes, the freed bytes, and how long the epoch waited."""
     found = []
     for entry in epochs:
-        seconds = {
-            processor["processor"]: processor["seconds"].get("free", 0.0) for processor in entry["processors"]
-        }
-        for spill in entry["spills"]:
-            pause = seconds[spill["processor"]]
+        seconds = {processor.processor: processor.seconds.get("free", 0.0) for processor in entry.processors}
+        for spill in entry.spills:
+            pause = seconds[spill.processor]
             found.append(
                 {
-                    "resident_bytes": spill["resident_bytes"],
-                    "spilled_bytes": spill["bytes"],
+                    "resident_bytes": spill.resident_bytes,
+                    "spilled_bytes": spill.bytes,
                     "pause_seconds": pause,
-                    "share": round(pause / entry["seconds"]["total"], 4),
+                    "share": round(pause / entry.seconds.total, 4),
                 }
             )
     return found
 
 
-def cleanup_rows_ratio(epochs: Sequence[Entry]) -> float | None:
+def cleanup_rows_ratio(epochs: Sequence[EpochEntry]) -> float | None:
     """Speed of clean-up over speed at run time, in probing rows per second."""
     cleanup, runtime = _rows_per_s(_cleanup_epochs(epochs)), _rows_per_s(_input_epochs(epochs))
     return cleanup / runtime if cleanup is not None and runtime else None
 
 
-def peak_resident_bytes(epochs: Iterable[Entry]) -> int:
+def peak_resident_bytes(epochs: Iterable[EpochEntry]) -> int:
     """The most state that any one processor held after any epoch."""
-    return max(
-        (processor["resident_bytes"] for entry in epochs for processor in entry["processors"]), default=0
-    )
+    return max((processor.resident_bytes for entry in epochs for processor in entry.processors), default=0)
 
 
-def _rows_per_s(epochs: Sequence[Entry]) -> float | None:
-    seconds = sum(entry["seconds"]["total"] for entry in epochs)
-    rows = sum(processor["probed_rows"] for entry in epochs for processor in entry["processors"])
+def _rows_per_s(epochs: Sequence[EpochEntry]) -> float | None:
+    seconds = sum(entry.seconds.total for entry in epochs)
+    rows = sum(processor.probed_rows for entry in epochs for processor in entry.processors)
     return rows / seconds if seconds > 0 else None
 
 
-def _input_epochs(epochs: Iterable[Entry]) -> list[Entry]:
-    return [entry for entry in epochs if entry["kind"] != "cleanup"]
+def _input_epochs(epochs: Iterable[EpochEntry]) -> list[EpochEntry]:
+    return [entry for entry in epochs if not entry.is_cleanup]
 
 
-def _cleanup_epochs(epochs: Iterable[Entry]) -> list[Entry]:
-    return [entry for entry in epochs if entry["kind"] == "cleanup"]
+def _cleanup_epochs(epochs: Iterable[EpochEntry]) -> list[EpochEntry]:
+    return [entry for entry in epochs if entry.is_cleanup]
 
 
-def _results(epochs: Iterable[Entry]) -> int:
-    return sum(int(entry["results"]) for entry in epochs)
+def _results(epochs: Iterable[EpochEntry]) -> int:
+    return sum(entry.results for entry in epochs)
 
 
 def _ratio(own: PeerResult | None, peer: PeerResult | None) -> float | None:

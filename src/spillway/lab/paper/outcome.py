@@ -12,7 +12,8 @@ from typing import Any
 
 from spillway.lab.engines import STREAMS
 from spillway.lab.paper.experiment import PARTITIONS, ROW_SECONDS, Variant
-from spillway.manager.journal import Epoch
+from spillway.manager.journal import EpochEntry
+from spillway.model import members, union
 from spillway.policy import distributed
 from spillway.workload import STREAMS as TREE_STREAMS
 
@@ -89,7 +90,7 @@ class Outcome:
         }
 
 
-def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_SECONDS) -> Outcome:
+def outcome(variant: Variant, epochs: Sequence[EpochEntry], row_seconds: float = ROW_SECONDS) -> Outcome:
     last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
     spills = [spill for epoch in epochs for spill in epoch.spills]
     parts = [processor for epoch in epochs for processor in epoch.processors]
@@ -99,8 +100,8 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         runtime_results=sum(epoch.results for epoch in epochs if not epoch.is_cleanup),
         cleanup_results=sum(epoch.results for epoch in epochs if epoch.is_cleanup),
         early_cleanup_results=sum(epoch.results for epoch in epochs[:last_input] if epoch.is_cleanup),
-        runtime_seconds=sum(epoch.seconds for epoch in epochs if not epoch.is_cleanup),
-        cleanup_seconds=sum(epoch.seconds for epoch in epochs if epoch.is_cleanup),
+        runtime_seconds=sum(epoch.seconds.total for epoch in epochs if not epoch.is_cleanup),
+        cleanup_seconds=sum(epoch.seconds.total for epoch in epochs if epoch.is_cleanup),
         spills=len(spills),
         spilled_bytes=sum(spill.bytes for spill in spills),
         freed_share=sum(spill.bytes / max(1, spill.resident_bytes) for spill in spills) / max(1, len(spills)),
@@ -110,14 +111,14 @@ def outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float = ROW_
         results_by_clock=_by_clock(epochs[: last_input + 1]),
         restored=_restored(epochs, minutes),
         memory=_memory(epochs, minutes, None),
-        relocations=sum(epoch.relocations for epoch in epochs),
-        spilled_groups=tuple(group for spill in spills for group in spill.groups),
+        relocations=sum(len(epoch.relocation.switched) for epoch in epochs),
+        spilled_groups=tuple(group for spill in spills for group in members(spill.groups)),
         cleanup_rows=_cleanup_rows(variant, epochs),
         memory_each=tuple(_memory(epochs, minutes, number) for number in range(variant.processors)),
     )
 
 
-def tree_outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float) -> Outcome:
+def tree_outcome(variant: Variant, epochs: Sequence[EpochEntry], row_seconds: float) -> Outcome:
     """The outcome of a tree, whose joins also probe each other's results: time counts arrived rows."""
     made = outcome(variant, epochs, row_seconds)
     last_input = max((n for n, epoch in enumerate(epochs) if not epoch.is_cleanup), default=-1)
@@ -137,7 +138,7 @@ def tree_outcome(variant: Variant, epochs: Sequence[Epoch], row_seconds: float) 
     )
 
 
-def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, float]]:
+def _minutes(epochs: Sequence[EpochEntry], row_seconds: float) -> list[tuple[float, float]]:
     """When the rows arrived that each epoch began and ended with."""
     found, taken = [], 0
     for epoch in epochs:
@@ -148,7 +149,9 @@ def _minutes(epochs: Sequence[Epoch], row_seconds: float) -> list[tuple[float, f
     return [(began, ended) for began, ended in found]
 
 
-def _results(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], *, cleanup: bool) -> Points:
+def _results(
+    epochs: Sequence[EpochEntry], minutes: Sequence[tuple[float, float]], *, cleanup: bool
+) -> Points:
     """The results so far of the run itself, or of clean-up during it."""
     points, produced = [(0.0, 0.0)], 0
     for epoch, (_, ended) in zip(epochs, minutes, strict=False):
@@ -158,15 +161,15 @@ def _results(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], *,
     return tuple(points)
 
 
-def _by_clock(epochs: Sequence[Epoch]) -> Points:
+def _by_clock(epochs: Sequence[EpochEntry]) -> Points:
     points, produced = [(0.0, 0.0)], 0
     for epoch in epochs:
         produced += epoch.results
-        points.append((epoch.began + epoch.seconds - epochs[0].began, produced))
+        points.append((epoch.time + epoch.seconds.total - epochs[0].time, produced))
     return tuple(points)
 
 
-def _restored(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -> Points:
+def _restored(epochs: Sequence[EpochEntry], minutes: Sequence[tuple[float, float]]) -> Points:
     return tuple(
         (ended, sum(processor.resident_bytes for processor in epoch.processors))
         for epoch, (_, ended) in zip(epochs, minutes, strict=False)
@@ -174,7 +177,9 @@ def _restored(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]]) -
     )
 
 
-def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], processor: int | None) -> Points:
+def _memory(
+    epochs: Sequence[EpochEntry], minutes: Sequence[tuple[float, float]], processor: int | None
+) -> Points:
     """The memory of one processor, or of all together."""
     points = [(0.0, 0.0)]
     for epoch, (began, ended) in zip(epochs, minutes, strict=False):
@@ -188,7 +193,7 @@ def _memory(epochs: Sequence[Epoch], minutes: Sequence[tuple[float, float]], pro
     return tuple(points)
 
 
-def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
+def _cleanup_rows(variant: Variant, epochs: Sequence[EpochEntry]) -> tuple[int, ...]:
     rows: Counter[int] = Counter()
     for epoch in epochs:
         for processor in epoch.processors:
@@ -197,8 +202,8 @@ def _cleanup_rows(variant: Variant, epochs: Sequence[Epoch]) -> tuple[int, ...]:
         (epoch.placement for epoch in reversed(epochs) if epoch.placement is not None),
         distributed(variant.distribution, PARTITIONS, variant.processors),
     )
-    spilled = {group for epoch in epochs for spill in epoch.spills for group in spill.groups}
+    spilled = union(spill.groups for epoch in epochs for spill in epoch.spills)
     load = [0] * variant.processors
-    for group in spilled:
+    for group in members(spilled):
         load[placement[group % len(placement)]] += rows[group]  # all joins of a tree start alike
     return tuple(load)

@@ -18,7 +18,7 @@ from spillway.lab.engines import STREAMS, VIEW, VIEW_OF_KEYS, ResultSum, parquet
 from spillway.lab.paper.experiment import Experiment, Variant
 from spillway.lab.paper.outcome import Outcome, outcome
 from spillway.manager import MINIMUM_BYTES
-from spillway.manager.journal import FILE_NAME, read_epochs
+from spillway.manager.journal import FILE_NAME, read_journal
 from spillway.policy.spill import NO_SPILL
 from spillway.spark.session import Session
 from spillway.spark.sources import FORMAT
@@ -102,5 +102,5 @@ def _run(session: Session, experiment: Experiment, variant: Variant, directory: 
         if variant.spill != NO_SPILL:
             raise
         stopped = f"ran out of memory: {error}"
-    made = outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+    made = outcome(variant, tuple(read_journal(directory / "state" / FILE_NAME)), experiment.row_seconds)
     return made if stopped is None else replace(made, complete=False, stopped=stopped)

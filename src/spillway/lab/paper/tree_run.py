@@ -14,7 +14,7 @@ from spillway.lab.paper.outcome import Outcome, tree_outcome
 from spillway.lab.paper.run import check_results
 from spillway.lab.paper.tree import TreeExperiment
 from spillway.manager import MINIMUM_BYTES
-from spillway.manager.journal import FILE_NAME, read_epochs
+from spillway.manager.journal import FILE_NAME, read_journal
 from spillway.model import View
 from spillway.spark.session import Session
 from spillway.workload import SCHEMA_SQL, STREAMS, TREE, VIEW
@@ -89,7 +89,7 @@ def _run(
         listener=note,
     )
     query.awaitTermination()
-    made = tree_outcome(variant, read_epochs(directory / "state" / FILE_NAME), experiment.row_seconds)
+    made = tree_outcome(variant, tuple(read_journal(directory / "state" / FILE_NAME)), experiment.row_seconds)
     return replace(made, complete=clean)
 
 

@@ -1,124 +1,138 @@
-"""An epoch as a line of the journal."""
+"""An epoch in the journal: what it did, what was decided before it, and what each processor took for it.
 
-from collections.abc import Sequence
-from typing import Any
+The names of the fields are on disk. A new field needs a default: older journals lack it.
+"""
 
-from spillway.manager.budget import Budget, Budgets, budget_of
-from spillway.manager.change import Change
-from spillway.manager.config import EngineConfig
-from spillway.manager.journal.moves import relocation_entry
-from spillway.manager.pending_queue import suspended_input
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from spillway.manager.relocation import Load, Refusal
 from spillway.manager.rotation import Swap
 from spillway.manager.spill import Spill
-from spillway.model import members
-from spillway.state.log import EpochRecord, Manifest
-from spillway.state.orders import Report
-from spillway.state.step import typical_error
+from spillway.model import GroupNumbers
+from spillway.policy.placement import ForcedSpill
+
+PHASES = ("order", "execute", "commit", "sink")
+"""What an epoch's time is made of, in this order."""
 
 
-def epoch_entry(
-    record: EpochRecord,
-    manifest: Manifest,
-    reports: Sequence[Report],
-    change: Change,
-    config: EngineConfig,
-    budgets: Budgets | None,
-) -> dict[str, Any]:
-    """The journal entry of an epoch without its times; it has a `placement` if groups have moved."""
-    first = budget_of(budgets, 0)
-    waiting = [
-        _waiting_entry(manifest, processor, config, budget_of(budgets, processor))
-        for processor in range(len(reports))
-    ]
-    return {
-        "sequence": record.sequence,
-        "token": record.token,
-        "batch_id": record.batch_id,
-        **_budget_entry(first),
-        "input_rows": record.counters.input_rows,
-        "results": record.counters.results_runtime + record.counters.results_cleanup,
-        "pending_rows": manifest.pending_rows,
-        "late_rows": record.counters.late_rows,
-        "null_time_rows": record.counters.null_time_rows,
-        "expired_rows": record.counters.expired_rows,
-        "watermark": manifest.watermark,
-        "runs": len(manifest.runs),
-        "spills": [_spill_entry(spill) for spill in change.spills],
-        "swaps": [_swap_entry(swap) for swap in change.swaps],
-        "relocation": relocation_entry(change.relocation.decision, change.relocation),
-        "placement": list(manifest.placement) if record.placement is not None else None,
-        "load_signal": config.load_signal,
-        "quotas": {str(processor): rows for processor, rows in change.quotas.items()},
-        "lineage": _lineage_entry(manifest, config.limits.lineage_one_in),
-        "suspended_groups": manifest.suspended.bit_count(),
-        "waiting_rows": sum(entry["waiting_rows"] for entry in waiting),
-        "processors": [
-            {
-                "processor": report.processor,
-                "host": report.host,
-                "executor": report.executor,
-                **_budget_entry(budget_of(budgets, report.processor)),
-                "input_rows": report.input_rows,
-                "probed_rows": report.probed_rows,
-                "results": report.results,
-                "resident_bytes": report.resident_bytes,
-                "peak_bytes": report.peak_bytes,
-                "freed_bytes": report.freed_bytes,
-                "loaded_bytes": report.loaded_bytes,
-                "busy_seconds": round(report.busy_seconds, 4),
-                "wall_seconds": round(report.wall_seconds, 4),
-                "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},
-                **waiting[report.processor],
-                "group_rows": report.group_rows,
-                "group_bytes": report.group_bytes,
-                "group_results": report.group_results,
-            }
-            for report in reports
-        ],
-    }
+class EpochKind(StrEnum):
+    EPOCH = "epoch"
+    CLEANUP = "cleanup"
 
 
-def _budget_entry(budget: Budget | None) -> dict[str, Any]:
-    return {
-        "budget_bytes": None if budget is None else budget.memory_bytes,
-        "state_bytes": None if budget is None else budget.state_bytes,
-    }
+@dataclass(frozen=True, slots=True)
+class EpochSeconds:
+    order: float
+    execute: float
+    commit: float
+    sink: float
+    total: float
 
 
-def _waiting_entry(
-    manifest: Manifest, processor: int, config: EngineConfig, budget: Budget | None
-) -> dict[str, Any]:
-    """How much input waits for suspended groups of a processor, and how much may wait."""
-    waits = suspended_input(manifest, processor).values()
-    limit = config.rotation_backlog_bytes
-    return {
-        "waiting_rows": sum(rows for rows, _ in waits),
-        "waiting_bytes": sum(size for _, size in waits),
-        "waiting_limit_bytes": budget.backlog_bytes if budget is not None and limit is None else limit,
-    }
+@dataclass(frozen=True, slots=True)
+class MoveEntry:
+    """A move that was begun or completed."""
+
+    number: int
+    groups: GroupNumbers
+    sender: int
+    receiver: int
+    bytes: int
+    makes_room: bool
+    reason: str
 
 
-def _lineage_entry(manifest: Manifest, one_in: int) -> dict[str, Any]:
-    outputs = (group.outputs for group in manifest.groups.values()) if one_in > 1 else ()
-    return {"one_in": one_in, "error": round(typical_error(outputs, one_in), 4)}
+@dataclass(frozen=True, slots=True)
+class AbandonedEntry:
+    number: int
+    groups: GroupNumbers
+    reason: str
 
 
-def _swap_entry(swap: Swap) -> dict[str, Any]:
-    return {
-        "processor": swap.processor,
-        "suspended": list(members(swap.suspended)),
-        "resumed": list(members(swap.resumed)),
-        "suspended_bytes": swap.suspended_bytes,
-        "resumed_bytes": swap.resumed_bytes,
-        "reason": swap.reason,
-    }
+@dataclass(frozen=True, slots=True)
+class RelocationEntry:
+    begun: tuple[MoveEntry, ...] = ()
+    forced_spills: tuple[ForcedSpill, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    postponed: tuple[int, ...] = ()
+    """Processors that need not spill, because groups are about to leave them."""
+    loads: tuple[Load, ...] = ()
+    switched: tuple[MoveEntry, ...] = ()
+    abandoned: tuple[AbandonedEntry, ...] = ()
 
 
-def _spill_entry(spill: Spill) -> dict[str, Any]:
-    return {
-        "processor": spill.processor,
-        "groups": list(members(spill.groups)),
-        "bytes": spill.bytes,
-        "resident_bytes": spill.resident_bytes,
-        "reason": spill.reason,
-    }
+@dataclass(frozen=True, slots=True)
+class LineageEntry:
+    one_in: int = 1
+    error: float = 0.0
+    """Of a sampled lineage: the standard error of a typical group's count, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessorEntry:
+    """One processor's part of an epoch."""
+
+    processor: int
+    host: str = ""
+    executor: str = ""
+    budget_bytes: int | None = None
+    state_bytes: int | None = None
+    input_rows: int = 0
+    probed_rows: int
+    results: int = 0
+    resident_bytes: int
+    peak_bytes: int = 0
+    freed_bytes: int = 0
+    loaded_bytes: int = 0
+    busy_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    waiting_rows: int = 0
+    """Input that waits for suspended groups, and how much of it may wait."""
+    waiting_bytes: int = 0
+    waiting_limit_bytes: int | None = None
+    group_rows: Mapping[int, int] = field(default_factory=dict)
+    group_bytes: Mapping[int, int] = field(default_factory=dict)
+    """State that the epoch added, by group."""
+    group_results: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEntry:
+    sequence: int
+    token: int | None = None
+    """Of the driver that ran it: it changes with every restart."""
+    batch_id: int | None = None
+    budget_bytes: int | None = None
+    """Of the first processor, as `state_bytes`, its part for state."""
+    state_bytes: int | None = None
+    input_rows: int
+    results: int
+    pending_rows: int
+    late_rows: int = 0
+    null_time_rows: int = 0
+    expired_rows: int = 0
+    watermark: int | None = None
+    runs: int = 0
+    spills: tuple[Spill, ...]
+    swaps: tuple[Swap, ...] = ()
+    relocation: RelocationEntry = field(default_factory=RelocationEntry)
+    placement: tuple[int, ...] | None = None
+    """The processor of each group, if it changed with this epoch."""
+    load_signal: str = ""
+    quotas: Mapping[int, int] = field(default_factory=dict)
+    lineage: LineageEntry = field(default_factory=LineageEntry)
+    suspended_groups: int = 0
+    waiting_rows: int = 0
+    processors: tuple[ProcessorEntry, ...]
+    kind: EpochKind
+    malformed_rows: int = 0
+    time: float
+    """When it began, in seconds since 1970."""
+    seconds: EpochSeconds
+
+    @property
+    def is_cleanup(self) -> bool:
+        return self.kind is EpochKind.CLEANUP

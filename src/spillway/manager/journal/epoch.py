@@ -1,150 +1,121 @@
-"""An epoch read from the journal: the part of an entry that a report needs, checked and typed."""
+"""The journal entry of an epoch, from its record, its reports and what was decided before it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from spillway.errors import StateError
-from spillway.manager.journal.file import read_journal
-
-PHASES = ("order", "execute", "commit", "sink")
-"""What an epoch's time is made of, in this order."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpillEvent:
-    processor: int
-    groups: tuple[int, ...]
-    bytes: int
-    resident_bytes: int
-    """State of the processor before the spill."""
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SwapEvent:
-    """Groups that changed places by rotation."""
-
-    processor: int
-    suspended: tuple[int, ...]
-    resumed: tuple[int, ...]
-    suspended_bytes: int
-    resumed_bytes: int
-    reason: str
+from spillway.manager.budget import Budgets, budget_of
+from spillway.manager.change import Change
+from spillway.manager.config import EngineConfig
+from spillway.manager.journal.entry import (
+    AbandonedEntry,
+    EpochEntry,
+    EpochKind,
+    EpochSeconds,
+    LineageEntry,
+    MoveEntry,
+    ProcessorEntry,
+    RelocationEntry,
+)
+from spillway.manager.pending_queue import suspended_input
+from spillway.manager.relocation import Decision, MoveInProgress, MovesStep
+from spillway.state.log import EpochRecord, Manifest
+from spillway.state.orders import Report
+from spillway.state.step import typical_error
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessorPart:
-    """One processor's part of an epoch."""
-
-    processor: int
-    resident_bytes: int
-    probed_rows: int
-    group_bytes: Mapping[int, int]
-    """State that the epoch added, by group; journals of old versions do not have it."""
-    group_results: Mapping[int, int]
-    group_rows: Mapping[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    sequence: int
-    token: int | None
-    """Of the driver that ran it: it changes with every restart."""
-    is_cleanup: bool
-    began: float
-    """Seconds since 1970."""
-    seconds: float
-    phases: Mapping[str, float]
-    input_rows: int
-    results: int
-    late_rows: int
-    expired_rows: int
-    pending_rows: int
-    budget_bytes: int | None
-    state_bytes: int | None
-    processors: tuple[ProcessorPart, ...]
-    spills: tuple[SpillEvent, ...]
-    swaps: tuple[SwapEvent, ...] = ()
-    relocations: int = 0
-    """Moves that were completed with this epoch."""
-    placement: tuple[int, ...] | None = None
-    """The processor of each group, if it changed with this epoch."""
-    lineage_one_in: int = 1
-    lineage_error: float = 0.0
-    """Of a sampled lineage: the standard error of a typical group's count, as a share of it."""
-
-
-def read_epochs(path: Path) -> tuple[Epoch, ...]:
-    """All epochs of a journal, oldest first."""
-    epochs = []
-    for number, entry in enumerate(read_journal(path), start=1):
-        try:
-            epochs.append(_epoch(entry))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            what = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise StateError(f"journal {path} is damaged: line {number} is not an epoch: {what}") from None
-    return tuple(epochs)
-
-
-def _epoch(entry: Mapping[str, Any]) -> Epoch:
-    seconds = {str(phase): float(value) for phase, value in entry["seconds"].items()}
-    return Epoch(
-        sequence=int(entry["sequence"]),
-        token=entry.get("token"),
-        is_cleanup=entry["kind"] == "cleanup",
-        began=float(entry["time"]),
-        seconds=seconds["total"],
-        phases={phase: seconds[phase] for phase in PHASES},
-        input_rows=int(entry["input_rows"]),
-        results=int(entry["results"]),
-        late_rows=int(entry.get("late_rows", 0)),
-        expired_rows=int(entry.get("expired_rows", 0)),
-        pending_rows=int(entry["pending_rows"]),
-        budget_bytes=entry.get("budget_bytes"),
-        state_bytes=entry.get("state_bytes"),
-        processors=tuple(_part(part) for part in entry["processors"]),
-        spills=tuple(_spill(spill) for spill in entry["spills"]),
-        swaps=tuple(_swap(swap) for swap in entry.get("swaps", ())),
-        relocations=len(entry.get("relocation", {}).get("switched", ())),
-        placement=None if entry.get("placement") is None else tuple(entry["placement"]),
-        lineage_one_in=int(entry.get("lineage", {}).get("one_in", 1)),
-        lineage_error=float(entry.get("lineage", {}).get("error", 0.0)),
+def epoch_entry(
+    record: EpochRecord,
+    manifest: Manifest,
+    reports: Sequence[Report],
+    change: Change,
+    config: EngineConfig,
+    budgets: Budgets | None,
+    *,
+    kind: EpochKind,
+    malformed_rows: int,
+    time: float,
+    seconds: EpochSeconds,
+) -> EpochEntry:
+    """`manifest` is what is committed after the epoch."""
+    first = budget_of(budgets, 0)
+    processors = tuple(_processor_entry(manifest, report, config, budgets) for report in reports)
+    one_in = config.limits.lineage_one_in
+    outputs = (group.outputs for group in manifest.groups.values()) if one_in > 1 else ()
+    return EpochEntry(
+        sequence=record.sequence,
+        token=record.token,
+        batch_id=record.batch_id,
+        budget_bytes=None if first is None else first.memory_bytes,
+        state_bytes=None if first is None else first.state_bytes,
+        input_rows=record.counters.input_rows,
+        results=record.counters.results_runtime + record.counters.results_cleanup,
+        pending_rows=manifest.pending_rows,
+        late_rows=record.counters.late_rows,
+        null_time_rows=record.counters.null_time_rows,
+        expired_rows=record.counters.expired_rows,
+        watermark=manifest.watermark,
+        runs=len(manifest.runs),
+        spills=change.spills,
+        swaps=change.swaps,
+        relocation=relocation_entry(change.relocation.decision, change.relocation),
+        placement=manifest.placement if record.placement is not None else None,
+        load_signal=config.load_signal,
+        quotas=change.quotas,
+        lineage=LineageEntry(one_in, round(typical_error(outputs, one_in), 4)),
+        suspended_groups=manifest.suspended.bit_count(),
+        waiting_rows=sum(processor.waiting_rows for processor in processors),
+        processors=processors,
+        kind=kind,
+        malformed_rows=malformed_rows,
+        time=time,
+        seconds=seconds,
     )
 
 
-def _part(entry: Mapping[str, Any]) -> ProcessorPart:
-    return ProcessorPart(
-        processor=int(entry["processor"]),
-        resident_bytes=int(entry["resident_bytes"]),
-        probed_rows=int(entry["probed_rows"]),
-        group_bytes=_by_group(entry.get("group_bytes", {})),
-        group_results=_by_group(entry["group_results"]),
-        group_rows=_by_group(entry.get("group_rows", {})),
+def _processor_entry(
+    manifest: Manifest, report: Report, config: EngineConfig, budgets: Budgets | None
+) -> ProcessorEntry:
+    budget = budget_of(budgets, report.processor)
+    waits = suspended_input(manifest, report.processor).values()
+    limit = config.rotation_backlog_bytes
+    return ProcessorEntry(
+        processor=report.processor,
+        host=report.host,
+        executor=report.executor,
+        budget_bytes=None if budget is None else budget.memory_bytes,
+        state_bytes=None if budget is None else budget.state_bytes,
+        input_rows=report.input_rows,
+        probed_rows=report.probed_rows,
+        results=report.results,
+        resident_bytes=report.resident_bytes,
+        peak_bytes=report.peak_bytes,
+        freed_bytes=report.freed_bytes,
+        loaded_bytes=report.loaded_bytes,
+        busy_seconds=round(report.busy_seconds, 4),
+        wall_seconds=round(report.wall_seconds, 4),
+        seconds={phase: round(value, 4) for phase, value in report.seconds.items()},
+        waiting_rows=sum(rows for rows, _ in waits),
+        waiting_bytes=sum(size for _, size in waits),
+        waiting_limit_bytes=budget.backlog_bytes if budget is not None and limit is None else limit,
+        group_rows=report.group_rows,
+        group_bytes=report.group_bytes,
+        group_results=report.group_results,
     )
 
 
-def _by_group(counts: Mapping[str, Any]) -> dict[int, int]:
-    return {int(group): int(count) for group, count in counts.items()}
-
-
-def _spill(entry: Mapping[str, Any]) -> SpillEvent:
-    return SpillEvent(
-        processor=int(entry["processor"]),
-        groups=tuple(int(group) for group in entry["groups"]),
-        bytes=int(entry["bytes"]),
-        resident_bytes=int(entry["resident_bytes"]),
-        reason=str(entry["reason"]),
+def relocation_entry(decision: Decision, step: MovesStep) -> RelocationEntry:
+    return RelocationEntry(
+        begun=tuple(map(_move_entry, decision.begun)),
+        forced_spills=decision.spills,
+        refused=decision.refused,
+        postponed=tuple(sorted(decision.relieved)),
+        loads=step.loads,
+        switched=tuple(map(_move_entry, step.completed)),
+        abandoned=tuple(AbandonedEntry(part.number, part.groups, part.reason) for part in step.abandoned),
     )
 
 
-def _swap(entry: Mapping[str, Any]) -> SwapEvent:
-    return SwapEvent(
-        processor=int(entry["processor"]),
-        suspended=tuple(int(group) for group in entry["suspended"]),
-        resumed=tuple(int(group) for group in entry["resumed"]),
-        suspended_bytes=int(entry["suspended_bytes"]),
-        resumed_bytes=int(entry["resumed_bytes"]),
-        reason=str(entry["reason"]),
+def _move_entry(moving: MoveInProgress) -> MoveEntry:
+    move = moving.move
+    return MoveEntry(
+        moving.number, move.groups, move.sender, move.receiver, move.bytes, move.makes_room, move.reason
     )

@@ -1,7 +1,7 @@
-"""The journal: an append-only record, one JSON object a line, of what happened in each epoch.
+"""The journal file: one entry a line, as a JSON object; lines are only appended.
 
-Progress lines, reports and figures read only this. It lies beside the checkpoint and is not needed for
-correctness: a line that a kill cut short is dropped when the journal is opened again.
+Reports and figures read nothing else. It is beside the checkpoint and not needed for correctness: a line that
+a kill cut short is dropped when the journal is opened again.
 """
 
 import json
@@ -11,13 +11,15 @@ from types import TracebackType
 from typing import Any
 
 from spillway.errors import StateError
+from spillway.manager.journal.entry import EpochEntry
+from spillway.model import compact, from_json, to_json
 from spillway.redaction import redacted_values
 
 FILE_NAME = "journal.jsonl"
 
 
 class Journal:
-    """Appends entries to the journal file and hands each to the listeners."""
+    """Appends entries, which are records of any class, to a file; without a path, to none."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = None
@@ -26,9 +28,9 @@ class Journal:
             _drop_cut_line(path)
             self._file = path.open("a", encoding="utf-8")
 
-    def append(self, entry: dict[str, Any]) -> None:
+    def append(self, entry: Any) -> None:
         if self._file is not None:
-            self._file.write(json.dumps(redacted_values(entry), separators=(",", ":")) + "\n")
+            self._file.write(compact(redacted_values(to_json(entry))) + "\n")
             self._file.flush()
 
     def close(self) -> None:
@@ -45,19 +47,23 @@ class Journal:
         self.close()
 
 
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The entries, oldest first; a last line that is being written, or was cut short, is left out."""
+def read_journal(path: Path) -> Iterator[EpochEntry]:
+    """The epochs, oldest first; a last line that is being written, or was cut short, is left out.
+
+    Lines of older versions lack keys, which have defaults then; those of later versions may have more.
+    """
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.endswith(b"\n"):
                 return
+            damaged = f"journal {path} is damaged: line {number} is not"
             try:
-                entry = json.loads(line)
+                body = json.loads(line)
             except ValueError:
-                entry = None
-            if not isinstance(entry, dict):
-                raise StateError(f"journal {path} is damaged: line {number} is not a JSON object; remove it")
-            yield entry
+                body = None
+            if not isinstance(body, dict):
+                raise StateError(f"{damaged} a JSON object; remove it")
+            yield from_json(EpochEntry, body, f"{damaged} an epoch", remedy="remove it", newer=True)
 
 
 def _drop_cut_line(path: Path) -> None:

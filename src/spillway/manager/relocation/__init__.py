@@ -7,12 +7,13 @@ the epoch is committed. Start with `protocol`; `safety` has the reasons of refus
 """
 
 from spillway.manager.relocation.decision import Decision, MovesStep, Refusal, Relocation
-from spillway.manager.relocation.moves import MoveInProgress
+from spillway.manager.relocation.moves import Load, MoveInProgress
 from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
 from spillway.manager.relocation.statistics import PlacementStatistics, Sampling
 
 __all__ = [
     "Decision",
+    "Load",
     "MoveInProgress",
     "MovesStep",
     "PlacementStatistics",

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spillway.model import GroupSet, group_set
+from spillway.model import GroupNumbers, group_set
 from spillway.policy.placement.snapshot import PlacedGroup
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    groups: GroupSet
+    groups: GroupNumbers
     sender: int
     receiver: int
     bytes: int
@@ -24,7 +24,7 @@ class ForcedSpill:
     """State that leaves memory although its processor has room: others need the room more."""
 
     processor: int
-    groups: GroupSet
+    groups: GroupNumbers
     bytes: int
     reason: str
 

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spillway.errors import SessionError
+from spillway.model import from_text
 from spillway.spark.stream.anchor import Anchor, Anchors
 from spillway.spark.stream.arrow_tasks import ArrowTasks
 from spillway.spark.stream.failure import first_cause, has_lost_a_task
@@ -69,7 +70,7 @@ class SparkEpoch:
         self._bound_batches(batch_bytes(part.limits for part in orders))
         if not self.graph.is_one:
             return self._levels(self.graph, orders)
-        return [Report.from_json(row["report"]) for row in self.job(orders).collect()]
+        return [from_text(Report, row["report"]) for row in self.job(orders).collect()]
 
     def job(self, orders: Sequence[Orders]) -> DataFrame:
         """The epoch as a plan: one partition per processor in, one commit row of each out."""
@@ -121,7 +122,7 @@ class SparkEpoch:
     def _attempt(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
         rows = self.job(orders).collect()
         return consistent_reports(
-            tree, {row["processor"]: LevelMessage.from_json(row["report"]) for row in rows}
+            tree, {row["processor"]: from_text(LevelMessage, row["report"]) for row in rows}
         )
 
     def _sent(self, frame: DataFrame, anchor: Anchor | None, processors: int) -> DataFrame:

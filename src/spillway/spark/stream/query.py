@@ -19,8 +19,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.errors import SpillwayError
 from spillway.manager import Cleaning, Engine, InputEnd
+from spillway.manager.journal import EpochEntry
 from spillway.manager.relocation import Decision
-from spillway.model import group_set
+from spillway.model import group_set, to_json
 from spillway.spark.sources import SourceCheck
 from spillway.spark.stream.epoch import SparkEpoch
 from spillway.spark.stream.failure import as_spillway_error, first_cause
@@ -329,20 +330,17 @@ class Query:
     def _execute(self, batch: DataFrame | None) -> SparkEpoch:
         return replace(self._epoch, batch=batch)
 
-    def _note(self, entry: dict[str, Any]) -> None:
-        self._recent.append(self._progress(entry))
-        self._run_input_rows += entry["input_rows"]
-        self._run_results += entry["results"]
+    def _note(self, entry: EpochEntry) -> None:
+        told = to_json(entry)
+        self._recent.append(self._progress(told))
+        self._run_input_rows += entry.input_rows
+        self._run_results += entry.results
         self._run_epochs += 1
-        for processor in entry["processors"]:
-            number = processor["processor"]
-            resident, peak = self._peak.get(number, (0, 0))
-            self._peak[number] = (
-                max(resident, processor["resident_bytes"]),
-                max(peak, processor["peak_bytes"]),
-            )
+        for part in entry.processors:
+            resident, peak = self._peak.get(part.processor, (0, 0))
+            self._peak[part.processor] = max(resident, part.resident_bytes), max(peak, part.peak_bytes)
         if self._listener is not None:
-            self._listener(entry)
+            self._listener(told)
 
     def _progress(self, entry: dict[str, Any]) -> dict[str, Any]:
         seconds = entry["seconds"]

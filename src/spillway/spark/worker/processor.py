@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spillway.errors import StateError
+from spillway.model import from_text, to_text
 from spillway.state.graph import FileBarrier, Graph, LevelMessage, TreeStep, placement_of, run_step, together
 from spillway.state.memory import TierDirectory
 from spillway.state.orders import Orders
@@ -57,7 +58,7 @@ def by_level(orders: Sequence[Orders], tree: Graph, levels: Sequence[int]) -> Ca
         for _ in batches:
             pass
         targets = sorted(sent) if levels[-1] < max(tree.levels) else [mine.processor]
-        yield _commit_rows({target: sent[target].to_json() for target in targets})
+        yield _commit_rows({target: to_text(sent[target]) for target in targets})
 
     return task
 
@@ -76,9 +77,9 @@ def all_levels(orders: Sequence[Orders], tree: Graph, name: str) -> Callable[[Ba
         for _ in batches:
             pass
         for level in range(1, max(tree.levels) + 1):
-            inbox = barrier.exchange(level, {target: message.to_json() for target, message in sent.items()})
-            sent = step.run(level, together(LevelMessage.from_json(text) for text in inbox), ())
-        yield _commit_rows({mine.processor: sent[mine.processor].to_json()})
+            inbox = barrier.exchange(level, {target: to_text(message) for target, message in sent.items()})
+            sent = step.run(level, together(from_text(LevelMessage, text) for text in inbox), ())
+        yield _commit_rows({mine.processor: to_text(sent[mine.processor])})
 
     return task
 
@@ -86,7 +87,7 @@ def all_levels(orders: Sequence[Orders], tree: Graph, name: str) -> Callable[[Ba
 def _messages(batches: Batches) -> Iterator[LevelMessage]:
     for batch in batches:
         for text in batch.column("report").to_pylist():
-            yield LevelMessage.from_json(text)
+            yield from_text(LevelMessage, text)
 
 
 @cache
@@ -127,7 +128,7 @@ def _commit_row(orders: Orders, operator: Operator, batches: Iterable[pa.RecordB
     report = run_step(orders, operator, _here(orders), batches)
     for _ in batches:  # Spark reuses only a worker that has read its input to the end
         pass
-    return _commit_rows({orders.processor: report.to_json()})
+    return _commit_rows({orders.processor: to_text(report)})
 
 
 def _commit_rows(texts: Mapping[int, str]) -> pa.RecordBatch:

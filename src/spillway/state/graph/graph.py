@@ -16,9 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spillway.model import GroupSet, Window, all_groups, union
-from spillway.state.log import Cursor
 from spillway.state.orders import CleanupBatch, Orders, Report, lineage
-from spillway.state.rows import GROUP_SQL, CompactionLimits, Int64Array, Pending, Run, group_of
+from spillway.state.rows import GROUP_SQL, CompactionLimits, Cursor, Int64Array, Pending, Run, group_of
 from spillway.state.step import Merges, Operator, WireInput
 
 

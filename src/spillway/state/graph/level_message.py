@@ -1,14 +1,17 @@
 """What processors of a tree tell each other between levels, and whether their reports fit together."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from spillway.errors import StateError
+from spillway.model import WrittenAs, from_text
 from spillway.state.graph.exchange import DIRECTORY
 from spillway.state.graph.graph import Graph
 from spillway.state.orders import Report
 from spillway.state.storage import Storage
+
+_SEEN = WrittenAs(tuple[tuple[int, int, str], ...], sorted, frozenset)
 
 
 class TornEpochError(StateError):
@@ -25,28 +28,8 @@ class LevelMessage:
     """Of the joins that are done; a processor tells them only to itself."""
     input_rows: int = 0
     """Rows of the view's inputs that arrived; likewise."""
-    seen: frozenset[tuple[int, int, str]] = frozenset()
+    seen: Annotated[frozenset[tuple[int, int, str]], _SEEN] = frozenset()
     """Levels, processors and attempts on which this message rests."""
-
-    def to_json(self) -> str:
-        return json.dumps(
-            {
-                "files": {str(join): list(names) for join, names in self.files.items()},
-                "reports": {str(join): report for join, report in self.reports.items()},
-                "input_rows": self.input_rows,
-                "seen": sorted(self.seen),
-            }
-        )
-
-    @staticmethod
-    def from_json(text: str) -> "LevelMessage":
-        body = json.loads(text)
-        return LevelMessage(
-            {int(join): tuple(names) for join, names in body["files"].items()},
-            {int(join): report for join, report in body["reports"].items()},
-            body["input_rows"],
-            frozenset((level, processor, attempt) for level, processor, attempt in body["seen"]),
-        )
 
 
 def together(messages: Iterable[LevelMessage]) -> LevelMessage:
@@ -74,7 +57,7 @@ def consistent_reports(tree: Graph, commits: Mapping[int, LevelMessage]) -> list
                 )
     reports = []
     for _, commit in sorted(commits.items()):
-        by_join = [Report.from_json(commit.reports[join]) for join in range(len(tree.operators))]
+        by_join = [from_text(Report, commit.reports[join]) for join in range(len(tree.operators))]
         reports.append(replace(tree.merged_report(by_join), input_rows=commit.input_rows))
     return reports
 

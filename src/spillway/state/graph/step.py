@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from spillway.model import members
+from spillway.model import from_text, members, to_text
 from spillway.state.graph.arrival import Arrival
 from spillway.state.graph.exchange import ExchangeOutlet, read_exchange
 from spillway.state.graph.graph import Graph
@@ -64,7 +64,7 @@ class TreeStep:
         storage = Storage(self.orders.state)
         files = {join: list(names) for join, names in inbox.files.items()}
         reports = dict(inbox.reports)
-        advanced = any(Report.from_json(report).probed_rows for report in reports.values())
+        advanced = any(from_text(Report, report).probed_rows for report in reports.values())
         stem = f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.attempt.id}"
         arrived = Arrival(self.tree, storage, stem, batches) if level == 0 else None
         if level == 0:
@@ -81,7 +81,7 @@ class TreeStep:
             advanced |= report.probed_rows > 0
             for _ in rows:  # a clean-up does not look at its input
                 pass
-            reports[join] = report.to_json()
+            reports[join] = to_text(report)
             if outlet is not None and operator.edge is not None:
                 for target, name in outlet.sent.items():
                     sent.setdefault(target, {}).setdefault(operator.edge.operator, []).append(name)

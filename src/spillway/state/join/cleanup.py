@@ -26,9 +26,8 @@ import numpy as np
 
 from spillway.model import members
 from spillway.state.join.production import Production
-from spillway.state.log import Cursor
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import Int64Array, Run, SortedRows, flags, group_starts, map_run, merge
+from spillway.state.rows import Cursor, Int64Array, Run, SortedRows, flags, group_starts, map_run, merge
 from spillway.state.storage import Storage
 
 BASE, DELTA, BOTH = "base", "delta", "both"

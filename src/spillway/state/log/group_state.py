@@ -106,14 +106,3 @@ class GroupState(NamedTuple):
             inter_rows=self.inter_rows,
             inter_bytes=self.inter_bytes,
         )
-
-    def to_json(self) -> list[object]:
-        counts = [self.rows, self.bytes, self.results, self.born_epoch, self.active_epoch]
-        counts += [self.spilled_bytes, self.spilled_results, self.spilled_rows]
-        return [list(self.ended), *counts, self.outputs, self.inter_rows, self.inter_bytes]
-
-    @staticmethod
-    def from_json(fields: list[object]) -> "GroupState":
-        ended, *counts = fields
-        assert isinstance(ended, list)
-        return GroupState(tuple(ended), *(int(str(count)) for count in counts))

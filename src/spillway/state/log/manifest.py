@@ -6,16 +6,16 @@ else (memory tier, staged files, the sink) is either derived from it or waits fo
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated
 
 from spillway.errors import StateError
-from spillway.model import GroupSet, from_hex, group_set, members, placed_on, to_hex, union
-from spillway.state.log.cursor import Cursor
+from spillway.model import GroupSet, WrittenAs, group_set, members, placed_on, union
 from spillway.state.log.group_state import GroupState
-from spillway.state.log.record import Counters, EpochRecord, _pending_from_json, _pending_to_json
-from spillway.state.rows import Pending, Run, restricted_to
+from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.rows import Cursor, Pending, Run, restricted_to
 
 NO_BATCH = -1
+_RUNS = WrittenAs(tuple[Run, ...], lambda runs: runs.values(), lambda runs: {run.name: run for run in runs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,9 @@ class Manifest:
     sequence: int
     batch_id: int
     placement: tuple[int, ...]
-    runs: Mapping[str, Run] = field(default_factory=dict)
+    processors: int | None = None
+    """How many there are, if that is known apart from the placement: one may have no group."""
+    runs: Annotated[Mapping[str, Run], _RUNS] = field(default_factory=dict)
     pending: Mapping[int, tuple[Pending, ...]] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     groups: Mapping[int, GroupState] = field(default_factory=dict)
@@ -35,8 +37,6 @@ class Manifest:
     watermark: int | None = None
     suspended: GroupSet = 0
     """Groups whose state is one generation on disk, and whose input waits."""
-    processors: int | None = None
-    """How many there are, if that is known apart from the placement: one may have no group."""
 
     @property
     def processor_count(self) -> int:
@@ -140,40 +140,6 @@ class Manifest:
     @property
     def pending_rows(self) -> int:
         return sum(pending.rows_left for queue in self.pending.values() for pending in queue)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "sequence": self.sequence,
-            "batch_id": self.batch_id,
-            "placement": list(self.placement),
-            "processors": self.processors,
-            "runs": [run.to_json() for run in self.runs.values()],
-            "pending": _pending_to_json(self.pending),
-            "counters": self.counters.to_json(),
-            "groups": {str(group): state.to_json() for group, state in self.groups.items()},
-            "cursors": [cursor.to_json() for cursor in self.cursors],
-            "latest": list(self.latest),
-            "watermark": self.watermark,
-            "suspended": to_hex(self.suspended),
-        }
-
-    @staticmethod
-    def from_json(body: dict[str, Any]) -> "Manifest":
-        runs: Iterable[Run] = (Run.from_json(fields) for fields in body["runs"])
-        return Manifest(
-            sequence=body["sequence"],
-            batch_id=body["batch_id"],
-            placement=tuple(body["placement"]),
-            processors=body["processors"],
-            runs={run.name: run for run in runs},
-            pending=_pending_from_json(body["pending"]),
-            counters=Counters(*body["counters"]),
-            groups={int(group): GroupState.from_json(fields) for group, fields in body["groups"].items()},
-            cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
-            latest=tuple(body["latest"]),
-            watermark=body["watermark"],
-            suspended=from_hex(body["suspended"]),
-        )
 
 
 def _spilled(run: Run, groups: GroupSet) -> Run:

@@ -12,12 +12,15 @@ unreferenced at the snapshot before it.
 import os
 import socket
 from collections.abc import Iterator
+from typing import TypeVar
 
 from spillway.errors import CheckpointError
+from spillway.model import from_json, to_json
 from spillway.state.log.manifest import NO_BATCH, Manifest
 from spillway.state.log.record import EpochRecord
 from spillway.state.storage import Storage, encode_document, read_document
 
+T = TypeVar("T", Manifest, EpochRecord)
 SNAPSHOT_EPOCHS = 20
 _SNAPSHOT = ".snapshot.json"
 
@@ -35,27 +38,25 @@ class ManifestLog:
     def load(self, placement: tuple[int, ...]) -> Manifest:
         """The committed state; an empty one with this placement if nothing was ever committed."""
         snapshots, records = self._names()
-        if snapshots:
-            manifest = Manifest.from_json(read_document(self._storage, snapshots[-1][1]))
-        else:
-            manifest = Manifest(-1, NO_BATCH, placement)
+        new = Manifest(-1, NO_BATCH, placement)
+        manifest = self._read(Manifest, snapshots[-1][1]) if snapshots else new
         for sequence, name in records:
             if sequence > manifest.sequence:
-                manifest = manifest.apply(EpochRecord.from_json(read_document(self._storage, name)))
+                manifest = manifest.apply(self._read(EpochRecord, name))
         return manifest
 
     def records_after(self, sequence: int) -> Iterator[EpochRecord]:
         """The records that are still kept of the epochs after `sequence`, in order."""
         for number, name in self._names()[1]:
             if number > sequence:
-                yield EpochRecord.from_json(read_document(self._storage, name))
+                yield self._read(EpochRecord, name)
 
     def commit(self, manifest: Manifest, record: EpochRecord) -> Manifest:
         """Make the epoch permanent; returns the new committed state."""
         committed = manifest.apply(record)
         self._check_in_charge()
         name = f"manifest/{record.sequence:012d}.json"
-        if not self._storage.create_exclusive(name, encode_document(record.to_json())):
+        if not self._storage.create_exclusive(name, encode_document(to_json(record))):
             raise CheckpointError(
                 f"epoch {record.sequence} is already in {self._storage.uri('manifest')}: another driver "
                 "uses this checkpoint; stop one of the two"
@@ -68,7 +69,7 @@ class ManifestLog:
     def _snapshot(self, manifest: Manifest) -> None:
         snapshots, records = self._names()
         name = f"manifest/{manifest.sequence:012d}{_SNAPSHOT}"
-        self._storage.write(name, encode_document(manifest.to_json()))
+        self._storage.write(name, encode_document(to_json(manifest)))
         self._storage.delete(self._garbage[0])
         self._garbage = [self._garbage[1], set()]
         if snapshots:
@@ -88,6 +89,10 @@ class ManifestLog:
         stored = set(self._storage.list("runs/")) | set(self._storage.list("pending/"))
         self._storage.delete(stored - kept)
         self._garbage[-1] |= (stored & kept) - manifest.files()
+
+    def _read(self, kind: type[T], name: str) -> T:
+        where = f"{self._storage.uri(name)} cannot be read"
+        return from_json(kind, read_document(self._storage, name), where)
 
     def _names(self) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
         snapshots: list[tuple[int, str]] = []

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from spillway.model import GroupSet, from_hex, to_hex
-from spillway.state.log.cursor import Cursor
-from spillway.state.rows import Pending, Run
+from spillway.model import GroupSet, listed
+from spillway.state.rows import Cursor, Pending, Run
 
 
+@listed()
 @dataclass(frozen=True, slots=True)
 class Counters:
     """Totals over all committed epochs."""
@@ -35,19 +34,6 @@ class Counters:
             self.expired_rows + other.expired_rows,
             self.null_time_rows + other.null_time_rows,
         )
-
-    def to_json(self) -> list[int]:
-        return [
-            self.input_rows,
-            self.results_runtime,
-            self.results_cleanup,
-            self.epochs,
-            self.spills,
-            self.relocations,
-            self.late_rows,
-            self.expired_rows,
-            self.null_time_rows,
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,65 +77,3 @@ class EpochRecord:
     """Groups that are suspended from this epoch on."""
     lineage: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
     """Per group of a tree: results of the view that came through it, rows and bytes that joins above keep."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "sequence": self.sequence,
-            "token": self.token,
-            "batch_id": self.batch_id,
-            "added": [run.to_json() for run in self.added],
-            "replaced": [[name, to_hex(groups)] for name, groups in self.replaced],
-            "pending": _pending_to_json(self.pending),
-            "files": [list(file) for file in self.files],
-            "counters": self.counters.to_json(),
-            "placement": None if self.placement is None else list(self.placement),
-            "processors": self.processors,
-            "spilled": to_hex(self.spilled),
-            "grown": {str(group): list(counts) for group, counts in self.grown.items()},
-            "cursors": [cursor.to_json() for cursor in self.cursors],
-            "cleaned": to_hex(self.cleaned),
-            "restored": to_hex(self.restored),
-            "shrunk": {str(group): list(counts) for group, counts in self.shrunk.items()},
-            "dropped": [[name, to_hex(groups)] for name, groups in self.dropped],
-            "latest": list(self.latest),
-            "watermark": self.watermark,
-            "suspended": to_hex(self.suspended),
-            "lineage": {str(group): list(counts) for group, counts in self.lineage.items()},
-        }
-
-    @staticmethod
-    def from_json(body: dict[str, Any]) -> "EpochRecord":
-        return EpochRecord(
-            sequence=body["sequence"],
-            token=body["token"],
-            batch_id=body["batch_id"],
-            added=tuple(Run.from_json(fields) for fields in body["added"]),
-            replaced=tuple((name, from_hex(groups)) for name, groups in body["replaced"]),
-            pending=_pending_from_json(body["pending"]),
-            files=tuple((name, rows, size) for name, rows, size in body["files"]),
-            counters=Counters(*body["counters"]),
-            placement=None if body["placement"] is None else tuple(body["placement"]),
-            processors=body["processors"],
-            spilled=from_hex(body["spilled"]),
-            grown={int(group): (rows, size, out) for group, (rows, size, out) in body["grown"].items()},
-            cursors=tuple(Cursor.from_json(fields) for fields in body["cursors"]),
-            cleaned=from_hex(body["cleaned"]),
-            restored=from_hex(body["restored"]),
-            shrunk={int(group): (rows, size) for group, (rows, size) in body["shrunk"].items()},
-            dropped=tuple((name, from_hex(groups)) for name, groups in body["dropped"]),
-            latest=tuple(body["latest"]),
-            watermark=body["watermark"],
-            suspended=from_hex(body["suspended"]),
-            lineage={int(group): (n, rows, size) for group, (n, rows, size) in body["lineage"].items()},
-        )
-
-
-def _pending_to_json(pending: Mapping[int, tuple[Pending, ...]]) -> dict[str, Any]:
-    return {str(processor): [entry.to_json() for entry in queue] for processor, queue in pending.items()}
-
-
-def _pending_from_json(body: dict[str, Any]) -> dict[int, tuple[Pending, ...]]:
-    return {
-        int(processor): tuple(Pending.from_json(fields) for fields in queue)
-        for processor, queue in body.items()
-    }

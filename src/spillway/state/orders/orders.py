@@ -7,8 +7,7 @@ with the input they determine everything a task does, so an attempt that is run 
 from dataclasses import dataclass, replace
 
 from spillway.model import GroupSet
-from spillway.state.log import Cursor
-from spillway.state.rows import Pending, Run
+from spillway.state.rows import Cursor, Pending, Run
 
 NO_BOUND = 1 << 62
 LEAST_SHARE = 0.25

@@ -1,12 +1,10 @@
 """What one attempt of one processor's part of an epoch did, as it is sent to the driver."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spillway.model import GroupSet, from_hex, to_hex
-from spillway.state.log import Cursor
-from spillway.state.rows import Pending, Run
+from spillway.model import GroupSet
+from spillway.state.rows import Cursor, Pending, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,60 +57,6 @@ class Report:
     def rows_by_group(self) -> dict[int, int]:
         """The rows of each group that took time."""
         return self.group_rows if self.served_rows is None else self.served_rows
-
-    def to_json(self) -> str:
-        return json.dumps(
-            {
-                "processor": self.processor,
-                "host": self.host,
-                "executor": self.executor,
-                "added": [run.to_json() for run in self.added],
-                "replaced": [[name, to_hex(groups)] for name, groups in self.replaced],
-                "pending": [pending.to_json() for pending in self.pending],
-                "files": self.files,
-                "input_rows": self.input_rows,
-                "probed_rows": self.probed_rows,
-                "results": self.results,
-                "resident_bytes": self.resident_bytes,
-                "loaded_bytes": self.loaded_bytes,
-                "busy_seconds": self.busy_seconds,
-                "seconds": self.seconds,
-                "group_rows": self.group_rows,
-                "group_bytes": self.group_bytes,
-                "group_results": self.group_results,
-                "freed_bytes": self.freed_bytes,
-                "peak_bytes": self.peak_bytes,
-                "cursors": [cursor.to_json() for cursor in self.cursors],
-                "cleaned": to_hex(self.cleaned),
-                "restored": to_hex(self.restored),
-                "latest": self.latest,
-                "late_rows": self.late_rows,
-                "null_time_rows": self.null_time_rows,
-                "expired_rows": self.expired_rows,
-                "expired_bytes": self.expired_bytes,
-                "lineage": self.lineage,
-                "wall_seconds": self.wall_seconds,
-                "served_rows": self.served_rows,
-            }
-        )
-
-    @staticmethod
-    def from_json(text: str) -> "Report":
-        body = json.loads(text)
-        body["added"] = tuple(Run.from_json(fields) for fields in body["added"])
-        body["replaced"] = tuple((name, from_hex(groups)) for name, groups in body["replaced"])
-        body["pending"] = tuple(Pending.from_json(fields) for fields in body["pending"])
-        body["files"] = tuple((name, rows, size) for name, rows, size in body["files"])
-        body["latest"] = tuple(body["latest"])
-        for key in ("group_rows", "group_bytes", "group_results", "expired_rows", "expired_bytes"):
-            body[key] = {int(group): count for group, count in body[key].items()}
-        if body["served_rows"] is not None:
-            body["served_rows"] = {int(group): count for group, count in body["served_rows"].items()}
-        body["lineage"] = {int(group): tuple(counts) for group, counts in body["lineage"].items()}
-        body["cursors"] = tuple(Cursor.from_json(fields) for fields in body["cursors"])
-        body["cleaned"] = from_hex(body["cleaned"])
-        body["restored"] = from_hex(body["restored"])
-        return Report(**body)
 
 
 def grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:

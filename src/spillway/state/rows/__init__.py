@@ -1,10 +1,12 @@
 """Rows at rest: sorted by key hash, in runs, or pending.
 
-Contract: a file is written once; rows of equal hash keep their age order through every merge. Start with
-`sorted_rows`, then `run`; `compaction` decides what is merged when, `expiry` what windows let go.
+Contract: a file is written once; rows of equal hash keep their age order through every merge.
+Start with `sorted_rows`, then `run`; `compaction` decides what is merged when, `expiry` what windows let go,
+`cursor` how far a clean-up has come.
 """
 
 from spillway.state.rows.compaction import CompactionLimits, choose_merges, superseded
+from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.expiry import NEVER, Expiry, expired_slices, lagging_groups, next_watermark, youngest
 from spillway.state.rows.group import (
     GROUP_SQL,
@@ -39,6 +41,7 @@ __all__ = [
     "NEVER",
     "BoolArray",
     "CompactionLimits",
+    "Cursor",
     "EventTimes",
     "Expiry",
     "Int64Array",

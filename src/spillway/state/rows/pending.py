@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spillway.model import GroupSet, from_hex, group_set, members, to_hex
+from spillway.model import GroupSet, group_set, listed, members
 from spillway.state.rows.group import flags, group_of
 from spillway.state.rows.run import read_encoded, write_encoded
 from spillway.state.rows.sorted_rows import SortedRows, concat, take
 from spillway.state.storage import Storage
 
 
+@listed("name groups counts earliest input rows bytes crc32 memory_bytes skip emitted")
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A reference to the rest of a pending file."""
@@ -78,29 +79,6 @@ class Pending:
     def has_final(self, watermark: int | None) -> bool:
         """Whether rows of it may be taken now."""
         return self.earliest is None or (watermark is not None and self.earliest < watermark)
-
-    def to_json(self) -> list[object]:
-        numbers = [self.input, self.rows, self.bytes, self.crc32, self.memory_bytes, self.skip, self.emitted]
-        return [self.name, to_hex(self.groups), list(self.counts), self.earliest, *numbers]
-
-    @staticmethod
-    def from_json(fields: list[object]) -> "Pending":
-        name, groups, counts, earliest, *numbers = fields
-        assert isinstance(counts, list)
-        input_, rows, size, checksum, memory, skip, emitted = (int(str(number)) for number in numbers)
-        return Pending(
-            str(name),
-            input_,
-            rows,
-            size,
-            checksum,
-            memory,
-            from_hex(str(groups)),
-            tuple(counts),
-            skip,
-            emitted,
-            None if earliest is None else int(str(earliest)),
-        )
 
 
 class PendingWriter:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.errors import StateError
-from spillway.model import GroupSet, from_hex, to_hex
+from spillway.model import GroupSet, listed
 from spillway.state.rows.sorted_rows import SortedRows, rows_only
 from spillway.state.storage import Storage, SummedFile, crc32
 
@@ -50,6 +50,7 @@ class EventTimes(NamedTuple):
     """Older rows than this were left out when the run was written, save those of groups that keep all."""
 
 
+@listed()
 @dataclass(frozen=True, slots=True)
 class Run:
     """A reference to a run file and what its groups stand for."""
@@ -67,40 +68,6 @@ class Run:
     """Only in views with windows."""
     parts: int = 1
     """How many runs, as epochs wrote them, were merged into this one."""
-
-    def to_json(self) -> list[object]:
-        return [
-            self.name,
-            self.input,
-            list(self.position),
-            self.last_epoch,
-            self.rows,
-            self.bytes,
-            self.crc32,
-            to_hex(self.live),
-            to_hex(self.spilled),
-            None if self.times is None else list(self.times),
-            self.parts,
-        ]
-
-    @staticmethod
-    def from_json(fields: list[object]) -> "Run":
-        name, number, position, *counts, live, spilled, times, parts = fields
-        assert isinstance(position, list)
-        last, rows, size, checksum = (int(str(count)) for count in counts)
-        return Run(
-            str(name),
-            int(str(number)),
-            Position(*position),
-            last,
-            rows,
-            size,
-            checksum,
-            from_hex(str(live)),
-            from_hex(str(spilled)),
-            EventTimes(*times) if isinstance(times, list) else None,
-            int(str(parts)),
-        )
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:

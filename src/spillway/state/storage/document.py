@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from spillway.errors import CheckpointError, StateError
+from spillway.model import compact
 from spillway.state.storage.checksum import crc32
 from spillway.state.storage.storage import Storage
 
@@ -15,7 +16,7 @@ FORMAT_VERSION = 4
 
 
 def encode_document(body: dict[str, Any]) -> bytes:
-    text = json.dumps(body, separators=(",", ":")).encode()
+    text = compact(body).encode()
     header = json.dumps({"spillway": FORMAT_VERSION, "crc32": f"{crc32(text):08x}"}).encode()
     return header + b"\n" + text
 

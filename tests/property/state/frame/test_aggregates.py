@@ -23,6 +23,7 @@ from spillway.errors import CheckpointError
 from spillway.manager.budget import Budget
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
+from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import Journal
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.statistic import Frame, Statistic
@@ -214,9 +215,9 @@ def check(history: History, directory: Path) -> None:
 
 def run_while(
     engine: Engine, plan: FrameOperator, busy: Callable[[Engine], bool], *, ending: bool = False
-) -> list[dict[str, Any]]:
+) -> list[EpochEntry]:
     """Epochs without input for as long as there is something to do, which must come to an end."""
-    entries: list[dict[str, Any]] = []
+    entries: list[EpochEntry] = []
     while busy(engine):
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=ending))
         assert len(entries) < 1_000, "the turns do not come to an end"
@@ -271,13 +272,13 @@ def test_a_budget_suspends_groups_and_never_splits_them(tmp_path: Path) -> None:
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan), wire(batch, 10_000)), batch_id))
         while engine.has_pending:
             entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None))
-    assert any(entry["suspended_groups"] for entry in entries)
+    assert any(entry.suspended_groups for entry in entries)
     while engine.has_pending or engine.has_waiting:
         entries.append(engine.run_epoch(LocalCluster(Graph.of_one(plan)), None, ending=True))
         assert len(entries) < 1_000, "the turns do not come to an end"
-    assert not any(entry["spills"] for entry in entries)
+    assert not any(entry.spills for entry in entries)
     assert not engine.has_cleanup
-    assert max(entry["processors"][0]["resident_bytes"] for entry in entries) <= 4 << 20
+    assert max(entry.processors[0].resident_bytes for entry in entries) <= 4 << 20
     assert_same(sink.rows(), by_definition(statistics, [row for batch in rows for row in batch]))
 
 
@@ -287,7 +288,7 @@ def run_within(
     config: EngineConfig,
     rows: list[list[Row]],
     before: Callable[[Engine, int], None] = lambda _engine, _batch: None,
-) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
+) -> tuple[list[EpochEntry], list[tuple[Any, ...]]]:
     """All batches, each followed by what is pending, then the end of the input: journal entries, results."""
     sink = ListSink(str(directory / "staging"))
     engine = open_engine(directory, config, Graph.of_one(plan), sink)
@@ -299,7 +300,7 @@ def run_within(
     entries += run_while(engine, plan, lambda engine: engine.has_pending or engine.has_waiting, ending=True)
     assert engine.manifest.pending_rows == 0
     assert not engine.has_cleanup
-    assert not any(entry["spills"] for entry in entries)
+    assert not any(entry.spills for entry in entries)
     return entries, sink.rows()
 
 
@@ -328,8 +329,8 @@ def test_forced_out_of_memory_groups_are_suspended_and_never_split(tmp_path: Pat
         config = replace(config, adapt=kind, policy=FORCED, relocation=RelocationLimits(restart_epochs=0))
     before = resized if kind == "resize" else lambda _engine, _batch: None
     entries, found = run_within(tmp_path, plan, config, rows, before)
-    assert len(entries[-1]["processors"]) == (1 if kind == "resize" else 2)
-    reasons = [swap["reason"] for entry in entries for swap in entry["swaps"]]
+    assert len(entries[-1].processors) == (1 if kind == "resize" else 2)
+    reasons = [swap.reason for entry in entries for swap in entry.swaps]
     assert any(reason.startswith("resize" if kind == "resize" else "productivity") for reason in reasons)
     assert_same(found, by_definition(statistics, [row for batch in rows for row in batch]))
 
@@ -342,9 +343,9 @@ def test_a_group_larger_than_memory_is_processed_whole_and_said_to_be(tmp_path: 
     rows = [stream(chance, batch_id, 30_000, 3_000) for batch_id in range(8)]
     config = EngineConfig(1, 2, str(tmp_path / "tier"), budget=Budget(4 << 20))
     entries, found = run_within(tmp_path, plan, config, rows)
-    alone = [swap for entry in entries for swap in entry["swaps"] if "larger than memory" in swap["reason"]]
+    alone = [swap for entry in entries for swap in entry.swaps if "larger than memory" in swap.reason]
     assert alone
-    assert all(len(swap["resumed"]) == 1 for swap in alone)
+    assert all(swap.resumed.bit_count() == 1 for swap in alone)
     assert_same(found, by_definition(statistics, [row for batch in rows for row in batch]))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kit.entries import made_epoch, made_part
 from spillway.lab.bench.relocation_metrics import (
     STEADY_EPOCHS,
     WARM_EPOCHS,
@@ -13,22 +14,23 @@ from spillway.lab.bench.relocation_metrics import (
     rows_per_s,
     steady_rows_per_s,
 )
+from spillway.manager.journal.entry import EpochEntry, EpochKind, MoveEntry, RelocationEntry
+from spillway.manager.relocation.moves import Load
 
 
 def entry(
-    seconds: float, rows: int = 100, load: int = 0, switched: int = 0, pending: int = 0
-) -> dict[str, Any]:
-    return {
-        "kind": "epoch",
-        "input_rows": rows,
-        "pending_rows": pending,
-        "seconds": {"total": seconds},
-        "relocation": {
-            "begun": [{}] if load else [],
-            "loads": [{"bytes": load}] if load else [],
-            "switched": [{"bytes": switched}] if switched else [],
-        },
-    }
+    seconds: float, rows: int = 100, load: int = 0, switched: int = 0, pending: int = 0, **more: Any
+) -> EpochEntry:
+    relocation = RelocationEntry(
+        begun=(move(load),) if load else (),
+        loads=(Load(0, 0, 1, load),) if load else (),
+        switched=(move(switched),) if switched else (),
+    )
+    return made_epoch(seconds, input_rows=rows, pending_rows=pending, relocation=relocation, **more)
+
+
+def move(size: int) -> MoveEntry:
+    return MoveEntry(0, 0b1, 0, 1, size, False, "test")
 
 
 WARM = [entry(100.0)] * WARM_EPOCHS
@@ -37,7 +39,9 @@ MOVING = [*WARM, *([entry(1.0)] * 6), entry(1.5, load=7, pending=3), entry(1.0, 
 
 
 def test_the_first_epochs_and_those_without_input_do_not_count() -> None:
-    assert rows_per_s([*STILL, entry(50.0, rows=0), entry(9.0) | {"kind": "cleanup"}]) == pytest.approx(100.0)
+    assert rows_per_s([*STILL, entry(50.0, rows=0), entry(9.0, kind=EpochKind.CLEANUP)]) == pytest.approx(
+        100.0
+    )
     assert steady_rows_per_s([entry(9.0)] * 3 + [entry(2.0)] * STEADY_EPOCHS) == pytest.approx(50.0)
 
 
@@ -59,13 +63,14 @@ def test_runs_are_compared_with_the_unloaded_one() -> None:
 
 def test_a_resize_counts_its_longest_gap_in_epochs() -> None:
     run = [
-        entry(1.0, switched=5 if number == 12 else 0)
-        | {
-            "sequence": number,
-            "token": 1,
-            "time": number + (0.8 if number > 10 else 0.0),
-            "processors": [{}] * (3 if number > 10 else 2),
-        }
+        entry(
+            1.0,
+            switched=5 if number == 12 else 0,
+            sequence=number,
+            token=1,
+            time=number + (0.8 if number > 10 else 0.0),
+            processors=(made_part(0),) * (3 if number > 10 else 2),
+        )
         for number in range(20)
     ]
     assert resize_metrics(run, [10]) == {

@@ -1,9 +1,11 @@
 """The metrics of `bench spill`, from made-up results and journals."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kit.entries import made_epoch, made_part
 from spillway.lab.bench.spill_metrics import (
     FIFTH,
     FULL,
@@ -16,17 +18,21 @@ from spillway.lab.bench.spill_metrics import (
     spill_pauses,
 )
 from spillway.lab.engines.result import SPARK_ROCKSDB, PeerResult
+from spillway.manager.journal.entry import EpochEntry, EpochKind
+from spillway.manager.spill import Spill
+
+SPILL = Spill(1, 0b1, 60, 200, "test")
 
 
-def entry(kind: str, total: float, rows: int, results: int, free: float = 0.0, spills: int = 0) -> Any:
-    processor = {"probed_rows": rows, "resident_bytes": 10 * rows, "seconds": {"free": free}}
-    return {
-        "kind": kind,
-        "seconds": {"total": total},
-        "results": results,
-        "spills": [{}] * spills,
-        "processors": [processor, {**processor, "probed_rows": 0, "seconds": {}}],
-    }
+def entry(kind: str, total: float, rows: int, results: int, free: float = 0.0, spills: int = 0) -> EpochEntry:
+    part = made_part(0, probed_rows=rows, resident_bytes=10 * rows, seconds={"free": free})
+    return made_epoch(
+        total,
+        kind=EpochKind(kind),
+        results=results,
+        spills=(SPILL,) * spills,
+        processors=(part, replace(part, processor=1, probed_rows=0, seconds={})),
+    )
 
 
 EPOCHS = [
@@ -55,10 +61,9 @@ def test_pause_is_the_worst_spill_epoch() -> None:
 
 
 def test_each_spill_has_its_pause() -> None:
-    spill = {"processor": 1, "bytes": 60, "resident_bytes": 200}
-    parts = [{"processor": 0, "seconds": {"free": 0.5}}, {"processor": 1, "seconds": {"free": 0.02}}]
-    epoch = {"spills": [spill], "processors": parts, "seconds": {"total": 2.0}}
-    (pause,) = spill_pauses([epoch, {**epoch, "spills": []}])
+    parts = (made_part(0, seconds={"free": 0.5}), made_part(1, seconds={"free": 0.02}))
+    epoch = made_epoch(2.0, spills=(SPILL,), processors=parts)
+    (pause,) = spill_pauses([epoch, replace(epoch, spills=())])
     assert (pause["share"], pause["spilled_bytes"], pause["resident_bytes"]) == (0.01, 60, 200)
 
 

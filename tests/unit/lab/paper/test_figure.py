@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.entries import made_epoch, made_part
 from spillway.errors import JobError, StateError
 from spillway.lab.paper.catalogue import EXPERIMENTS, find_experiment
 from spillway.lab.paper.comparison import compare, lines
@@ -18,7 +19,8 @@ from spillway.lab.paper.registry import FIGURES
 from spillway.lab.paper.reproduction import Reproduction, reproduce
 from spillway.lab.paper.tree import TREE_EXPERIMENTS
 from spillway.manager.budget import Budget
-from spillway.manager.journal.epoch import Epoch, ProcessorPart, SpillEvent
+from spillway.manager.journal.entry import EpochEntry, EpochKind
+from spillway.manager.spill import Spill
 from spillway.workload.row_slices import count_results
 
 KNOWN = {*COMPUTE_FIGURES, *EXPERIMENTS, *TREE_EXPERIMENTS, *MAINTAIN_FIGURES}
@@ -62,23 +64,22 @@ def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
         find_experiment("7.1")
 
 
-def epoch(sequence: int, *, results: int, cleanup: bool = False, spilled: int = 0) -> Epoch:
-    return Epoch(
+def epoch(sequence: int, *, results: int, cleanup: bool = False, spilled: int = 0) -> EpochEntry:
+    part = made_part(
+        0,
+        resident_bytes=70,
+        probed_rows=9 if cleanup else 6_000,
+        group_bytes={} if cleanup else {0: 40},
+        group_results={0: results},
+    )
+    return made_epoch(
+        0.5,
         sequence=sequence,
-        token=0,
-        is_cleanup=cleanup,
-        began=float(sequence),
-        seconds=0.5,
-        phases={},
-        input_rows=0,
+        kind=EpochKind.CLEANUP if cleanup else EpochKind.EPOCH,
+        time=float(sequence),
         results=results,
-        late_rows=0,
-        expired_rows=0,
-        pending_rows=0,
-        budget_bytes=100,
-        state_bytes=75,
-        processors=(ProcessorPart(0, 70, 9 if cleanup else 6_000, {} if cleanup else {0: 40}, {0: results}),),
-        spills=(SpillEvent(0, (0,), spilled, 70, "random"),) if spilled else (),
+        processors=(part,),
+        spills=(Spill(0, 0b1, spilled, 70, "random"),) if spilled else (),
     )
 
 

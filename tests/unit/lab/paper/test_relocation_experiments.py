@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kit.entries import made_epoch, made_part
 from spillway.job.run import RunConfig
 from spillway.lab.paper.catalogue import EXPERIMENTS, find_experiment
 from spillway.lab.paper.comparison import compare, lines
@@ -11,8 +12,11 @@ from spillway.lab.paper.experiment import PARTITIONS, Variant
 from spillway.lab.paper.outcome import outcome
 from spillway.lab.paper.placement import LAZY, NO_RELOCATION, RELOCATION_EXPERIMENTS
 from spillway.manager.budget import Budget
-from spillway.manager.journal.epoch import Epoch, ProcessorPart, SpillEvent
+from spillway.manager.journal.entry import EpochEntry, MoveEntry, RelocationEntry
+from spillway.manager.spill import Spill
+from spillway.model.groups import group_set
 
+MOVED = RelocationEntry(switched=(MoveEntry(0, 0b10, 0, 1, 5, False, "test"),))
 NAMES = tuple(one.name for one in RELOCATION_EXPERIMENTS)
 
 
@@ -39,29 +43,19 @@ def test_figures_are_known_by_their_numbers() -> None:
     assert [(one.join_ratio, one.tuple_range) for one in ends] == [(4, 15_000), (1, 45_000)]
 
 
-def epoch(parts: list[dict[int, int]], spilled: tuple[int, ...] = (), **more: object) -> Epoch:
+def epoch(parts: list[dict[int, int]], spilled: tuple[int, ...] = (), **more: object) -> EpochEntry:
     """An epoch in which each processor got rows of groups."""
-    made = Epoch(
-        sequence=0,
-        token=0,
-        is_cleanup=False,
-        began=0.0,
-        seconds=1.0,
-        phases={},
+    return made_epoch(
+        1.0,
         input_rows=sum(sum(rows.values()) for rows in parts),
         results=5,
-        late_rows=0,
-        expired_rows=0,
-        pending_rows=0,
-        budget_bytes=None,
-        state_bytes=None,
         processors=tuple(
-            ProcessorPart(number, 10 * number, sum(rows.values()), {}, {}, rows)
+            made_part(number, resident_bytes=10 * number, probed_rows=sum(rows.values()), group_rows=rows)
             for number, rows in enumerate(parts)
         ),
-        spills=(SpillEvent(0, spilled, 1, 10, "test"),) if spilled else (),
+        spills=(Spill(0, group_set(spilled), 1, 10, "test"),) if spilled else (),
+        **more,
     )
-    return replace(made, **more)  # type: ignore[arg-type]
 
 
 def test_rows_to_clean_up_belong_to_the_processor_that_has_their_group_at_the_end() -> None:
@@ -74,7 +68,7 @@ def test_rows_to_clean_up_belong_to_the_processor_that_has_their_group_at_the_en
         replace(skewed, label=LAZY),
         [
             epoch([{0: 4, 1: 6}, {299: 9}]),
-            epoch([{0: 1}, {299: 1}], (0, 1), relocations=1, placement=placement),
+            epoch([{0: 1}, {299: 1}], (0, 1), relocation=MOVED, placement=placement),
         ],
     )
     assert moved.cleanup_rows == (5, 6)

@@ -108,7 +108,7 @@ def test_the_journal_says_which_signal_was_used_and_a_slow_step_is_busier(
         engine.run_epoch(LocalCluster(Graph.of_one(plan), batch), 0)
         snapshot = engine.controller._snapshot(engine.manifest)
     (entry,) = read_journal(tmp_path / FILE_NAME)
-    assert entry["load_signal"] == signal
-    fast, slow = entry["processors"]
-    assert slow["wall_seconds"] > 1.5 * fast["wall_seconds"] > 0
+    assert entry.load_signal == signal
+    fast, slow = entry.processors
+    assert slow.wall_seconds > 1.5 * fast.wall_seconds > 0
     assert snapshot.processors[1].utilisation > 1.5 * snapshot.processors[0].utilisation > 0

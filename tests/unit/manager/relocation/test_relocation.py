@@ -1,6 +1,5 @@
 """The relocation manager: what it accepts and refuses, and how a move goes from loading to its end."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,20 +8,21 @@ from hypothesis import strategies as st
 
 from kit.snapshots import MB, placement_snapshot
 from spillway.manager.budget import Budget
-from spillway.manager.journal.moves import relocation_entry
+from spillway.manager.journal.epoch import relocation_entry
 from spillway.manager.relocation.decision import Decision, Refusal
 from spillway.manager.relocation.moves import advanced, begun, incoming_runs, next_loads, placed
 from spillway.manager.relocation.protocol import RelocationLimits, RelocationManager
 from spillway.manager.relocation.safety import pinned_groups
 from spillway.manager.relocation.statistics import PlacementStatistics
+from spillway.model.codec import to_json
 from spillway.model.groups import group_set, members
 from spillway.policy.placement.registry import placement_policy
 from spillway.policy.placement.snapshot import PlacementSnapshot
 from spillway.policy.placement.suggestion import ForcedSpill, Move, Suggestions
-from spillway.state.log.cursor import Cursor
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import Manifest
 from spillway.state.orders.report import Report
+from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.pending import Pending
 from spillway.state.rows.run import Position, Run
 
@@ -67,7 +67,7 @@ def test_a_move_is_loaded_in_slices_and_then_the_placement_changes() -> None:
     relocation.observe(step, 102.0)
     assert relocation.moves == ()
     assert relocation.adapted_seconds == {0: 102.0, 1: 102.0}
-    assert json.loads(json.dumps(relocation_entry(decision, step)))["switched"][0]["groups"] == [0, 1]
+    assert to_json(relocation_entry(decision, step))["switched"][0]["groups"] == [0, 1]
 
 
 def test_one_relocation_at_a_time_and_a_span_between_two() -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillway.model import from_text, to_text
 from spillway.state.graph.arrival import MOST_SLICES, by_owner
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.level_message import LevelMessage, TornEpochError, consistent_reports, together
@@ -22,7 +23,7 @@ def test_parts_that_read_different_attempts_are_no_epoch() -> None:
 
 def test_a_delivery_survives_its_journey() -> None:
     message = LevelMessage({2: ("f1", "f2")}, {0: "{}"}, 7, frozenset({(0, 1, "a")}))
-    assert LevelMessage.from_json(message.to_json()) == message
+    assert from_text(LevelMessage, to_text(message)) == message
 
 
 def test_deliveries_come_together() -> None:

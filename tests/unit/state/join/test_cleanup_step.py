@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillway.model import from_text, to_text
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.join.cleanup import CleanupStep, _driving, part_bounds, terms
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.production import Production
-from spillway.state.log.cursor import Cursor
 from spillway.state.orders.orders import CleanupBatch, Limits
+from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.group import flags, group_of, group_starts
 from spillway.state.rows.run import Position, Run, write_run
 from spillway.state.rows.sorted_rows import SortedRows, sort_rows
@@ -114,7 +115,7 @@ def test_all_that_is_missing_comes_once_wherever_a_step_stops(
             break
         (cursor,) = stopped
         assert cursor != batch.cursor, "no step without progress"
-        batch = CleanupBatch(Cursor.from_json(cursor.to_json()), batch.slices, batch.generations)
+        batch = CleanupBatch(from_text(Cursor, to_text(cursor)), batch.slices, batch.generations)
 
     by_input = [[row for row in rows if row[0] == number] for number in range(case["inputs"])]
     wanted = Counter(

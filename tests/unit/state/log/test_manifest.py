@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spillway.errors import CheckpointError, StateError
+from spillway.model import from_text, to_text
 from spillway.state.log.manifest import NO_BATCH, Manifest
 from spillway.state.log.manifest_log import ManifestLog
 from spillway.state.log.record import Counters, EpochRecord
@@ -47,9 +48,9 @@ def store_files(storage: Storage, manifest: Manifest) -> None:
 def test_a_record_and_a_manifest_survive_storage() -> None:
     waiting = (Pending("pending/x", 1, 9, 100, 7, 450, 0b10, (6,), skip=3, emitted=4),)
     entry = record(0, pending={2: waiting}, placement=(1, 1, 2), replaced=(("runs/0", 0b1),))
-    assert EpochRecord.from_json(entry.to_json()) == entry
+    assert from_text(EpochRecord, to_text(entry)) == entry
     manifest = Manifest(-1, NO_BATCH, PLACEMENT).apply(record(0)).apply(record(1, pending={2: waiting}))
-    assert Manifest.from_json(manifest.to_json()) == manifest
+    assert from_text(Manifest, to_text(manifest)) == manifest
     assert manifest.pending_rows == 6
     assert manifest.counters == Counters(input_rows=10, results_runtime=4, epochs=2)
     assert manifest.files() == {"runs/0", "runs/1", "pending/x"}
@@ -230,7 +231,7 @@ def test_a_merged_run_takes_the_place_of_its_parts() -> None:
     """An epoch may write several runs of an input; a merge may take only some of them."""
     first, second, third = (replace(run(name, 4), position=Position(4, 1, n)) for n, name in enumerate("abc"))
     merged = replace(run("m", 9), position=second.position, parts=2)
-    assert Run.from_json(merged.to_json()) == merged
+    assert from_text(Run, to_text(merged)) == merged
     assert in_order([third, merged, first]) == [first, merged, third]
 
 

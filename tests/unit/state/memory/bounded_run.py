@@ -61,12 +61,10 @@ def run(directory: Path, tier: Path, memory_bytes: int) -> int:
         entries = [engine.run_epoch(LocalCluster(Graph.of_one(PLAN), batch, batch_rows), number)]
         while engine.has_pending:
             entries.append(engine.run_epoch(LocalCluster(Graph.of_one(PLAN)), None))
-        peaks += [entry["processors"][0]["peak_bytes"] for entry in entries]
+        peaks += [entry.processors[0].peak_bytes for entry in entries]
     assert engine.manifest.counters.spills
     while engine.has_cleanup:
-        peaks.append(
-            engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN)))["processors"][0]["peak_bytes"]
-        )
+        peaks.append(engine.run_cleanup_epoch(LocalCluster(Graph.of_one(PLAN))).processors[0].peak_bytes)
     assert engine.manifest.counters.results_cleanup
     return max(peaks)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import StateError
+from spillway.model import from_text, to_text
 from spillway.model.groups import all_groups, group_set
 from spillway.state.memory.tier import MemoryTier
 from spillway.state.rows.group import group_of, groups_in
@@ -50,7 +51,7 @@ def test_a_run_is_read_back(tmp_path: Path, compression: str | None) -> None:
     rows = spread(100)
     run = stored(storage, rows, compression=compression)
     assert same(read_run(storage, run), rows)
-    assert Run.from_json(run.to_json()) == run == pickle.loads(pickle.dumps(run))
+    assert from_text(Run, to_text(run)) == run == pickle.loads(pickle.dumps(run))
 
 
 def test_a_run_of_an_input_that_keeps_only_its_key(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_pending_rows_are_consumed_once_by_each_owner(
         wanted = [hash_ for hash_, group in zip(order, owned, strict=True) if groups >> int(group) & 1]
         got: list[int] = []
         for entry in written:
-            left = Pending.from_json(entry.only(groups).to_json())
+            left = from_text(Pending, to_text(entry.only(groups)))
             assert left.rows_left == len(wanted)
             while left.groups:
                 assert left.input == 2

@@ -6,15 +6,17 @@ The order is fixed, so the cursor is all that a restart needs.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from spillway.model import GroupSet, from_hex, to_hex
+from spillway.model import GroupSet, WrittenAs, listed
 
 
+@listed()
 @dataclass(frozen=True, slots=True)
 class Cursor:
     groups: GroupSet
     """The groups that are cleaned up together."""
-    restore: bool
+    restore: Annotated[bool, WrittenAs(int, int, bool)]
     """Whether they return to memory afterwards, as one generation; otherwise they stay on disk."""
     parts: int
     """Into how many parts a group's hash range is cut, so that one fits the budget."""
@@ -30,12 +32,3 @@ class Cursor:
     def at(self, part: int, generation: int = 1, term: int = 0) -> "Cursor":
         """The beginning of a term of the same batch."""
         return Cursor(self.groups, self.restore, self.parts, self.piece_bytes, part, generation, term)
-
-    def to_json(self) -> list[object]:
-        cut = [int(self.restore), self.parts, self.piece_bytes]
-        return [to_hex(self.groups), *cut, self.part, self.generation, self.term, self.row, self.emitted]
-
-    @staticmethod
-    def from_json(fields: list[object]) -> "Cursor":
-        groups, restore, *place = fields
-        return Cursor(from_hex(str(groups)), bool(restore), *(int(str(number)) for number in place))
