@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from spillway.errors import JobError, SourceError
 from spillway.job import Document, as_written
 from spillway.job.environment import Expanded, expanded
+from spillway.maintain import FailedRoundEntry
 from spillway.manager.journal import Journal
 from spillway.redaction import hide, redacted, redacted_values
 
@@ -90,11 +91,11 @@ def test_hidden_values_are_shown_by_name(tmp_path: Path) -> None:
     assert (str(error), error.args) == ("cannot open ${PASSWORD}", ("cannot open ${PASSWORD}",))
     assert "hunter2" not in repr(pickle.loads(pickle.dumps(error)))
     with Journal(tmp_path / "journal.jsonl") as journal:
-        journal.append({"kind": "failed", "errors": [f"no {PASSWORD}"], "rows": 7})
+        journal.append(FailedRoundEntry(7.5, f"no {PASSWORD}"))
     assert json.loads((tmp_path / "journal.jsonl").read_text()) == {
-        "kind": "failed",
-        "errors": ["no ${PASSWORD}"],
-        "rows": 7,
+        "kind": "failed round",
+        "error": "no ${PASSWORD}",
+        "time": 7.5,
     }
 
 
