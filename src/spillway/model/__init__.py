@@ -6,7 +6,7 @@ Start with `groups`; `view` is what users write.
 
 from spillway.model.byte_size import parse_bytes
 from spillway.model.groups import GroupSet, all_groups, from_hex, group_set, members, placed_on, to_hex, union
-from spillway.model.schema import Catalog, Column, normalise_type, parse_ddl
+from spillway.model.schema import Catalog, Column, nested_parts, normalise_type, parse_ddl
 from spillway.model.statistic import Frame, Function, Statistic, kept_range_us, kept_rows
 from spillway.model.view import JoinedTable, View
 from spillway.model.window import Window
@@ -27,6 +27,7 @@ __all__ = [
     "kept_range_us",
     "kept_rows",
     "members",
+    "nested_parts",
     "normalise_type",
     "parse_bytes",
     "parse_ddl",

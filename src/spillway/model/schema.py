@@ -36,6 +36,7 @@ _SIMPLE = frozenset({
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary",
     "date", "timestamp", "timestamp_ntz", "void", "variant",
 })  # fmt: skip
+_NESTED = re.compile(r"(array|map|struct)<(.*)>", re.DOTALL)
 _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
@@ -60,6 +61,27 @@ def normalise_type(text: str) -> str:
     if parser.peek() is not None:
         raise parser.error(f"unexpected {parser.peek()!r}")
     return kind
+
+
+def nested_parts(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """The kind of a nested type, and name and type of each part; only fields of structs have names.
+
+    None for a type that is not nested, and for one with quoted names, which are not read here.
+    """
+    nested = _NESTED.fullmatch(text)
+    if nested is None or "`" in text:
+        return None
+    parts, depth = [""], 0
+    for character in nested[2]:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    if nested[1] != "struct":
+        return nested[1], tuple(("", part) for part in parts)
+    fields = (part.partition(":") for part in parts if part)
+    return "struct", tuple((name, kind) for name, _, kind in fields)
 
 
 class _Parser:

@@ -8,6 +8,7 @@ from spillway.plan.rules.equality_graph import equality_classes
 from spillway.plan.rules.planner import Plan, plan_view
 from spillway.plan.rules.select_list import SelectItem, distinct_names, read_select_list
 from spillway.plan.rules.source_expression import SourceExpression, read_source_expression
+from spillway.plan.rules.source_types import source_type
 
 __all__ = [
     "Plan",
@@ -18,4 +19,5 @@ __all__ = [
     "plan_view",
     "read_select_list",
     "read_source_expression",
+    "source_type",
 ]
