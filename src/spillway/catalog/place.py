@@ -34,14 +34,32 @@ _OPTIONS = re.compile(
 )
 
 
+_DELTA = {
+    "spark.jars.packages": re.compile(r"io\.delta:delta-spark_[\w.]+:[\w.-]+"),
+    "spark.sql.extensions": re.compile(r"io\.delta\.sql\.DeltaSparkSessionExtension"),
+    "spark.sql.catalog.spark_catalog": re.compile(r"org\.apache\.spark\.sql\.delta\.catalog\.DeltaCatalog"),
+}
+"""The settings with which Spark reads Delta tables as streams."""
+
+
+def reads_delta(settings: Mapping[str, str]) -> bool:
+    """Whether Spark would read Delta tables as streams; it has no reader of its own for them."""
+    return all(key in settings and value.fullmatch(settings[key]) for key, value in _DELTA.items())
+
+
 def check_settings(settings: Mapping[str, str], environ: Mapping[str, str]) -> None:
     """Leave a job to Spark whose settings might change types, or where paths lead."""
     for name in _ELSEWHERE:
         if environ.get(name):
             raise NeedsSparkError(f"{name} is set")
     for key, value in settings.items():
-        is_local = key == "spark.master" and _LOCAL.fullmatch(value)
-        if not (is_local or _WORDS.fullmatch(key) or (_SETTINGS.fullmatch(key) and _VALUE.fullmatch(value))):
+        if key == "spark.master":
+            is_known = _LOCAL.fullmatch(value) is not None
+        elif key in _DELTA:
+            is_known = reads_delta(settings)
+        else:
+            is_known = bool(_WORDS.fullmatch(key) or (_SETTINGS.fullmatch(key) and _VALUE.fullmatch(value)))
+        if not is_known:
             raise NeedsSparkError(f"[spark] sets {key}")
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from spillway.catalog.delta import DeltaFeatureError, delta_columns, open_delta
 from spillway.catalog.event_time import with_event_time
 from spillway.catalog.parquet_footer import parquet_columns
 from spillway.catalog.place import check_options, check_path, local_path
@@ -22,11 +23,15 @@ from spillway.plan.typing import NeedsSparkError, column_type
 _TEXT = ("csv", "json")
 _ONLY_SPARK = re.compile(r"\b(time|geometry|geography|with|without|local)\b", re.IGNORECASE)
 """Words of types that Spark knows and `parse_ddl` does not."""
+_NAME_WITH_COLON = re.compile(r"(?:[^<:]|<.*>)*:", re.DOTALL)
+"""`parse_ddl` reads `k: long`; Spark does so only inside a struct."""
 
 
-def stream_columns(spec: SourceSpec) -> tuple[Column, ...]:
-    """The columns of a stream of files."""
+def stream_columns(spec: SourceSpec, *, with_delta: bool = False) -> tuple[Column, ...]:
+    """The columns of a stream of files, or of a Delta table if Spark has a reader for it."""
     kind = spec.format.lower()
+    if kind == "delta" and with_delta and spec.schema is None:
+        return with_event_time(_delta(spec), spec)
     if kind != "parquet" and (kind not in _TEXT or spec.schema is None):
         raise NeedsSparkError(f'[sources.{spec.name}] has format = "{spec.format}"' + _without_schema(spec))
     check_path(spec)
@@ -45,8 +50,10 @@ def stream_columns(spec: SourceSpec) -> tuple[Column, ...]:
 
 def schema_refusal(spec: SourceSpec) -> SourceError | None:
     """What is wrong with the schema of a source; None if there is nothing, or only Spark can tell."""
+    if spec.schema is None:
+        return None
     try:
-        parse_ddl(spec.schema or "k long")
+        parse_ddl(spec.schema, distinct=False)
     except ViewError as error:
         return SourceError(f"[sources.{spec.name}] {error}")
     return None
@@ -59,17 +66,29 @@ def wrong_type(spec: SourceSpec, name: str, declared: str, found: str) -> Source
     )
 
 
+def _delta(spec: SourceSpec) -> tuple[Column, ...]:
+    from deltalake.exceptions import DeltaError
+
+    where = f"[sources.{spec.name}]"
+    check_options(spec)
+    path = local_path(spec) if spec.path is not None else ""
+    try:
+        return known_columns(delta_columns(open_delta(path), path), where)
+    except (DeltaError, DeltaFeatureError, OSError):
+        raise NeedsSparkError(f"{where} Delta table {path} has to be read by Spark") from None
+
+
 def _without_schema(spec: SourceSpec) -> str:
     return " and no schema" if spec.schema is None and spec.format.lower() in _TEXT else ""
 
 
 def _declared(spec: SourceSpec, schema: str) -> tuple[Column, ...]:
     refusal = schema_refusal(spec)
+    if _ONLY_SPARK.search(schema) or _NAME_WITH_COLON.match(schema):
+        raise NeedsSparkError(f"[sources.{spec.name}] schema = {schema!r}")
     if refusal is not None:
-        if _ONLY_SPARK.search(schema):
-            raise NeedsSparkError(f"[sources.{spec.name}] schema = {schema!r}")
         raise refusal
-    return known_columns(parse_ddl(schema), f"[sources.{spec.name}] schema")
+    return known_columns(parse_ddl(schema, distinct=False), f"[sources.{spec.name}] schema")
 
 
 def _stored(spec: SourceSpec, files: SourceFiles) -> tuple[Column, ...]:

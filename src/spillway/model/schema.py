@@ -40,14 +40,14 @@ _NESTED = re.compile(r"(array|map|struct)<(.*)>", re.DOTALL)
 _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
-def parse_ddl(text: str) -> tuple[Column, ...]:
-    """The columns that `text` declares, with normalised type names."""
+def parse_ddl(text: str, *, distinct: bool = True) -> tuple[Column, ...]:
+    """The columns that `text` declares, with normalised type names; `distinct`: refuse a name twice."""
     parser = _Parser(text)
     columns = parser.fields(end=None)
     if not columns:
         raise ViewError(f"schema {text!r} declares no column; write for example 'k long, p string'")
     seen: set[str] = set()
-    for column in columns:
+    for column in columns if distinct else ():
         if column.name.lower() in seen:
             raise ViewError(f"schema {text!r} declares column {column.name} twice; names ignore case")
         seen.add(column.name.lower())

@@ -5,8 +5,9 @@ from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError
-from pyspark.errors import ParseException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from spillway.catalog import check_path, schema_refusal, wrong_type
@@ -41,7 +42,7 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
     try:
         reader = spark.readStream.format(spec.format).options(**spec.options)
         if spec.schema is not None:
-            reader = reader.schema(spec.schema)
+            reader = _with_schema(reader, spec, spec.schema)
         elif is_file:
             reader = reader.schema(_stored_schema(spark, spec, known))
         frame = reader.load(spec.path) if spec.path is not None else reader.load()
@@ -50,9 +51,16 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
         if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
             _check_schema(spark, spec, frame.schema, where, known)
     except (PySparkException, Py4JError) as error:
-        refusal = schema_refusal(spec) if isinstance(error, ParseException) else None
-        raise refusal or SourceError(f"{where} cannot be opened: {_reason(error)}") from None
+        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
     return frame
+
+
+def _with_schema(reader: DataStreamReader, spec: SourceSpec, schema: str) -> DataStreamReader:
+    """Spark decides which schemas are good; what is wrong with a bad one is said in our words."""
+    try:
+        return reader.schema(schema)
+    except PySparkException as error:
+        raise schema_refusal(spec) or error from None
 
 
 def source_place(source: SourceLike) -> tuple[str, str, str] | None:
