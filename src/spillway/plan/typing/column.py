@@ -65,7 +65,10 @@ def column_type(text: str) -> ColumnType | None:
 def _arrow(text: str) -> pa.DataType | None:
     nested = nested_parts(text)
     if nested is None:
-        return arrow_type(text)
+        try:
+            return arrow_type(text)
+        except ValueError:
+            return None  # a decimal of more than 38 digits
     kind, parts = nested
     types = [_arrow(part) for _, part in parts]
     if any(part is None for part in types):

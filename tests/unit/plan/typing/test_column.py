@@ -16,7 +16,9 @@ def test_nested_types_have_leaves_and_an_arrow_form() -> None:
     assert found.arrow == pa.map_(pa.string(), pa.list_(inner))
 
 
-@pytest.mark.parametrize("text", ["variant", "time(6)", "struct<`a b`:int>", "array<interval>", "char(5)"])
+@pytest.mark.parametrize(
+    "text", ["variant", "time(6)", "struct<`a b`:int>", "array<interval>", "decimal(50,2)"]
+)
 def test_other_types_are_not_known(text: str) -> None:
     assert column_type(text) is None
 
