@@ -42,18 +42,32 @@ def compute(
 def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
     """Show the tree without running it; only statistics are collected."""
     from spillway.compute import draw_text
-    from spillway.job import SPARK_DEFAULTS, read_compute_job
-    from spillway.spark.session import Session
+    from spillway.job import read_compute_job
 
-    parsed = read_compute_job(job)
-    with Session(settings=SPARK_DEFAULTS | dict(parsed.spark)) as session:
-        report = _computation(session.spark, parsed, None).report()
+    report = _planned(read_compute_job(job), tell=not json)
     if svg is not None:
         _draw(report, svg)
     if json:
         print_json(report)
     else:
         print_text(draw_text(report))
+
+
+def _planned(job: "ComputeJob", *, tell: bool) -> dict[str, Any]:
+    """The report of the plan; Spark is started only for relations that it alone can read."""
+    from spillway.catalog.stored import plan_stored
+    from spillway.job import SPARK_DEFAULTS, read_costs
+    from spillway.plan.typing import NeedsSparkError
+
+    try:
+        return plan_stored(job.view, job.sources, job.compute, read_costs(), job.spark)
+    except NeedsSparkError as reason:
+        if tell:
+            say(f"starting Spark: {reason}")
+    from spillway.spark.session import Session
+
+    with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
+        return _computation(session.spark, job, None).report()
 
 
 def run_compute_job(job: "ComputeJob", listener: "Listener | None" = None) -> dict[str, Any]:

@@ -1,13 +1,18 @@
-"""`spillway explain JOB.toml`: the plan of a view, without running it."""
+"""`spillway explain JOB.toml`: the plan of a view, without running it, and without Spark where it can be."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spillway.cli.compute import explain_compute
-from spillway.cli.output import print_json, print_text
+from spillway.cli.output import print_json, print_text, say
 from spillway.errors import JobError
+
+if TYPE_CHECKING:
+    from spillway.job import Job
+    from spillway.plan.rules import Plan
+    from spillway.plan.typing import PlanTypes
 
 
 def explain(
@@ -17,10 +22,8 @@ def explain(
 ) -> None:
     """Show the plan of a view: key, stages and state columns, or the join tree of a view to compute."""
     from spillway.job import is_compute_job, read_job
-    from spillway.model import parse_ddl
     from spillway.plan.explain import explain as explain_text
     from spillway.plan.explain import explain_dict
-    from spillway.plan.rules import plan_view
 
     if is_compute_job(job):
         explain_compute(job, svg, json=json)
@@ -28,16 +31,27 @@ def explain(
     if svg is not None:
         raise JobError("--svg draws the join tree of a job with [compute]; this job has [run]")
     parsed = read_job(job)
+    plan, types = _planned(parsed, tell=not json)
+    known: dict[str, Any] = {"key_types": types.keys, "column_types": types.columns()}
     processors, groups = parsed.run.processors, parsed.run.groups
-    if all(source.schema is not None and source.event_time is None for source in parsed.sources.values()):
-        catalog = {name: parse_ddl(source.schema or "") for name, source in parsed.sources.items()}
-        plan = plan_view(parsed.view, catalog)
-    else:
-        from spillway.spark.session import Session
-
-        with Session(settings=parsed.spark) as session:
-            plan, _ = session.plan(parsed.view, parsed.sources, groups)
     if json:
-        print_json(explain_dict(plan, processors=processors, groups=groups))
+        print_json(explain_dict(plan, processors=processors, groups=groups, **known))
     else:
-        print_text(explain_text(plan, processors=processors, groups=groups))
+        print_text(explain_text(plan, processors=processors, groups=groups, **known))
+
+
+def _planned(job: "Job", *, tell: bool) -> "tuple[Plan, PlanTypes]":
+    """The plan; Spark is started only where it alone knows a type."""
+    from spillway.catalog import plan_streams
+    from spillway.plan.typing import NeedsSparkError
+
+    try:
+        return plan_streams(job.view, job.sources, job.spark)
+    except NeedsSparkError as reason:
+        if tell:
+            say(f"starting Spark: {reason}")
+    from spillway.spark.session import Session
+
+    with Session(settings=job.spark) as session:
+        plan, wire = session.plan(job.view, job.sources, job.run.groups)
+    return plan, wire.types

@@ -5,6 +5,14 @@ Contract: pure, except that `file_statistics` and `columnar` read Parquet files;
 `planner`, then `cost`; `trees` has the shapes.
 """
 
+from spillway.compute.column_relations import (
+    KEY_TYPES,
+    can_join_columns,
+    column_types,
+    output_columns,
+    quoted,
+    stored_relations,
+)
 from spillway.compute.columnar import ColumnarJoin, ColumnMemoryError, ShareOfJoin, StoredRelation
 from spillway.compute.compute_view import ComputeView, ReadRelation, read_view
 from spillway.compute.config import WAYS, ComputeConfig
@@ -30,6 +38,7 @@ from spillway.compute.way import (
 __all__ = [
     "BUCKETS",
     "COLUMNS",
+    "KEY_TYPES",
     "SLOT_BYTES",
     "SPARK",
     "STATEMENTS",
@@ -57,16 +66,21 @@ __all__ = [
     "StoredRelation",
     "TreeCost",
     "UnitCosts",
+    "can_join_columns",
     "choose_plan",
+    "column_types",
     "draw_text",
     "expected_seconds",
     "kept_segments",
     "mask_of_input",
     "members_of",
+    "output_columns",
     "q_error",
+    "quoted",
     "read_view",
     "spark_seconds",
     "statement",
     "statistics_seconds",
     "steps",
+    "stored_relations",
 ]

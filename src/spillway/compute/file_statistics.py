@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import exp
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,6 +23,9 @@ from sqlglot.errors import SqlglotError
 
 from spillway.compute.key_sketch import key_sketch
 from spillway.compute.sketch import SLOT_BYTES, KeySketch, RelationStatistics
+
+if TYPE_CHECKING:
+    import duckdb
 
 BATCH_ROWS, TEXT_ROWS = 1 << 15, 1 << 12
 READING_SHARE = 0.35
@@ -70,6 +73,8 @@ class Footers:
 
     def statistics(self, limit_seconds: float, clock: Callable[[], float]) -> list[RelationStatistics]:
         """One entry per relation, in about `limit_seconds`."""
+        import duckdb  # here, as it takes a fifth of a second
+
         until = clock() + limit_seconds
         made: dict[int, RelationStatistics] = {}
         order = sorted(range(len(self._footers)), key=self.rows.__getitem__)
@@ -175,6 +180,8 @@ def _filtered(seen: pa.Table, condition: str | None, database: duckdb.DuckDBPyCo
     """The rows that pass; None if the filter cannot be tested here."""
     if condition is None:
         return None
+    import duckdb
+
     database.register("seen", seen)
     try:
         return database.sql(f"SELECT * FROM seen WHERE {condition}").to_arrow_table()

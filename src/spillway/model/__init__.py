@@ -17,7 +17,7 @@ from spillway.model.groups import (
     to_hex,
     union,
 )
-from spillway.model.schema import Catalog, Column, normalise_type, parse_ddl
+from spillway.model.schema import Catalog, Column, nested_parts, normalise_type, parse_ddl
 from spillway.model.statistic import Frame, Function, Statistic, kept_range_us, kept_rows
 from spillway.model.view import JoinedTable, View
 from spillway.model.window import Window
@@ -44,6 +44,7 @@ __all__ = [
     "kept_rows",
     "listed",
     "members",
+    "nested_parts",
     "normalise_type",
     "parse_bytes",
     "parse_ddl",

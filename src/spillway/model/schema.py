@@ -36,17 +36,18 @@ _SIMPLE = frozenset({
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary",
     "date", "timestamp", "timestamp_ntz", "void", "variant",
 })  # fmt: skip
+_NESTED = re.compile(r"(array|map|struct)<(.*)>", re.DOTALL)
 _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
-def parse_ddl(text: str) -> tuple[Column, ...]:
-    """The columns that `text` declares, with normalised type names."""
+def parse_ddl(text: str, *, distinct: bool = True) -> tuple[Column, ...]:
+    """The columns that `text` declares, with normalised type names; `distinct`: refuse a name twice."""
     parser = _Parser(text)
     columns = parser.fields(end=None)
     if not columns:
         raise ViewError(f"schema {text!r} declares no column; write for example 'k long, p string'")
     seen: set[str] = set()
-    for column in columns:
+    for column in columns if distinct else ():
         if column.name.lower() in seen:
             raise ViewError(f"schema {text!r} declares column {column.name} twice; names ignore case")
         seen.add(column.name.lower())
@@ -60,6 +61,27 @@ def normalise_type(text: str) -> str:
     if parser.peek() is not None:
         raise parser.error(f"unexpected {parser.peek()!r}")
     return kind
+
+
+def nested_parts(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """The kind of a nested type, and name and type of each part; only fields of structs have names.
+
+    None for a type that is not nested, and for one with quoted names, which are not read here.
+    """
+    nested = _NESTED.fullmatch(text)
+    if nested is None or "`" in text:
+        return None
+    parts, depth = [""], 0
+    for character in nested[2]:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    if nested[1] != "struct":
+        return nested[1], tuple(("", part) for part in parts)
+    fields = (part.partition(":") for part in parts if part)
+    return "struct", tuple((name, kind) for name, _, kind in fields)
 
 
 class _Parser:

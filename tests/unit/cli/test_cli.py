@@ -22,6 +22,8 @@ SQL = "SELECT a.id AS p, b.id AS q FROM a, b, c WHERE a.k = b.k AND b.k = c.k AN
 
 
 def job(directory: Path, sql: str = SQL, sources: str = SOURCES) -> Path:
+    for name in "abc":
+        (directory / "data" / name).mkdir(parents=True, exist_ok=True)
     file = directory / "job.toml"
     file.write_text(
         f'[view]\nsql = "{sql}"\n{sources}[run]\ncheckpoint = "state"\nprocessors = 3\n[sink]\npath = "out"\n'

@@ -2,8 +2,8 @@
 
 from pyspark.sql import DataFrame
 
+from spillway.compute import quoted
 from spillway.lab.engines import NULL, ResultSum
-from spillway.spark.compute import quoted
 
 
 def frame_sum(frame: DataFrame) -> ResultSum:

@@ -1,7 +1,7 @@
 """What a plan will do, for a reader (`explain`) and for a program (`explain_dict`).
 
-The text is made from the dictionary. Types that only Spark knows are shown as `?` until they are given. The
-kind of a plan decides how it is explained.
+The text is made from the dictionary. Types that the plan does not know are shown as `?` until they are given.
+The kind of a plan decides how it is explained.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def explain_dict(
     key_types: tuple[str, ...] | None = None,
     column_types: Mapping[ColumnRef, str] | None = None,
 ) -> PlanReport:
-    """The plan as JSON-ready values; `key_types` and `column_types` are what Spark's analysis found."""
+    """The plan as JSON-ready values; `key_types` and `column_types` are those of `plan.typing`."""
     report, _ = EXPLAINERS[plan.kind]
     return report(plan, processors, groups, key_types, column_types or {})
 

@@ -14,7 +14,7 @@ def explain_aggregate(
     processors: int,
     groups: int,
     key_types: tuple[str, ...] | None,
-    _column_types: Mapping[ColumnRef, str],
+    column_types: Mapping[ColumnRef, str],
 ) -> PlanReport:
     order = ", ".join(plan.column_label(ColumnRef(0, column)) for column in (plan.time, *plan.order))
     window = f"ordered by {order}; rows up to {plan.lateness_us / 1_000_000:g} s late"
@@ -24,7 +24,7 @@ def explain_aggregate(
         {"groups": groups, "processors": processors},
         operator="grouped windowed aggregate",
         hash_exact=False,
-        inputs=[input_report(plan.input, window, {}, 0, plan.kept)],
+        inputs=[input_report(plan.input, window, column_types, 0, plan.kept)],
         stages=[
             *opening_stages(plan.input.source, groups, processors),
             ("order", "rows below the watermark, by key and order; the others wait"),

@@ -134,7 +134,7 @@ def plan_report(
 def input_report(
     input_: InputPlan, window: str | None, types: Mapping[ColumnRef, str], index: int, kept: int | None = None
 ) -> InputReport:
-    """Input `index` of a plan; `types` are those that Spark found. The first `kept` columns are state."""
+    """Input `index` of a plan; `types` are known ones. The first `kept` columns are state."""
     return {
         "name": input_.name,
         "source": input_.source,

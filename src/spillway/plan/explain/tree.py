@@ -44,7 +44,7 @@ def explain_tree(
     processors: int,
     groups: int,
     key_types: Sequence[str] | None,
-    _column_types: Mapping[ColumnRef, str],
+    column_types: Mapping[ColumnRef, str],
 ) -> PlanReport:
     """The plan as JSON-ready values; `key_types` are those of the classes that Spark's analysis found."""
     types: tuple[str | None, ...] = plan.key_types if key_types is None else tuple(key_types)
@@ -59,7 +59,7 @@ def explain_tree(
         {"groups": groups, "processors": processors},
         operator=f"tree of {len(plan.joins)} joins {shape_text(plan.shape())}",
         hash_exact=None if None in exact else all(exact),
-        inputs=joined_inputs(plan, {}),
+        inputs=joined_inputs(plan, column_types),
         stages=_stages(plan, processors, groups),
     )
     return {**report, "joins": joins, "spreads": [_spread(plan, kind, groups) for kind in JOIN_KINDS]}

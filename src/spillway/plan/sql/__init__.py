@@ -5,7 +5,7 @@ Contract: what leaves here is valid Spark SQL or a `ViewError` that quotes the u
 """
 
 from spillway.plan.sql.over_clause import Over, read_over
-from spillway.plan.sql.parse import parse_view
+from spillway.plan.sql.parse import parse_expression, parse_view
 from spillway.plan.sql.predicates import Equality, KeyTerm, Predicates, conjunction, read_predicates
 from spillway.plan.sql.refusals import unsupported
 from spillway.plan.sql.render import display, label, quote, source_sql, window_text
@@ -23,6 +23,7 @@ __all__ = [
     "dependencies",
     "display",
     "label",
+    "parse_expression",
     "parse_view",
     "quote",
     "read_over",

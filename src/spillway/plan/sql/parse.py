@@ -34,6 +34,14 @@ def parse_view(view: View, *, grouped: bool = False) -> exp.Select:
     return select.where(*conditions, copy=False) if conditions else select
 
 
+def parse_expression(sql: str) -> exp.Expr | None:
+    """One expression as the plan keeps it; None if it cannot be read."""
+    try:
+        return sqlglot.parse_one(sql, dialect=SpillwayDialect)
+    except SqlglotError:
+        return None
+
+
 def _table(table: str) -> exp.Expr:
     parsed: exp.Expr = _fragment(f"SELECT 1 FROM {table}", f"table {table!r}").args["from_"].this
     return parsed

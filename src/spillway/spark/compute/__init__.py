@@ -8,7 +8,6 @@ from spillway.spark.compute.calibrate import measure_costs
 from spillway.spark.compute.computation import Computation, plan_computation
 from spillway.spark.compute.executor import SegmentOutcome, table_bytes_peak
 from spillway.spark.compute.segment_progress import Listener, SegmentEvent
-from spillway.spark.compute.segment_sql import quoted
 
 __all__ = [
     "Computation",
@@ -17,6 +16,5 @@ __all__ = [
     "SegmentOutcome",
     "measure_costs",
     "plan_computation",
-    "quoted",
     "table_bytes_peak",
 ]

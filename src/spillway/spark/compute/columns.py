@@ -14,9 +14,17 @@ from pyspark import Accumulator, AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spillway.compute import ColumnarJoin, ColumnMemoryError, ComputePlan, ShareOfJoin
+from spillway.compute import (
+    ColumnarJoin,
+    ColumnMemoryError,
+    ComputePlan,
+    ShareOfJoin,
+    column_types,
+    output_columns,
+    quoted,
+    stored_relations,
+)
 from spillway.errors import BudgetError
-from spillway.spark.compute.column_relations import output_columns, output_schema, stored_relations
 from spillway.spark.compute.executor import (
     RunContext,
     SegmentOutcome,
@@ -26,8 +34,8 @@ from spillway.spark.compute.executor import (
 )
 from spillway.spark.compute.measured_rows import Measured
 from spillway.spark.compute.segment_progress import SegmentProgress
-from spillway.spark.compute.segment_sql import quoted
 from spillway.spark.compute.tagged_jobs import TaggedJobs
+from spillway.spark.sources import columns_of
 
 Counts = dict[tuple[int, int], int]
 """Rows by segment and join; `MEMORY` is what all tasks held."""
@@ -95,15 +103,17 @@ class ColumnExecutor:
         """The joined rows, with the columns that the result needs."""
         plan, context = self._plan, self._context
         shares, limit = plan.cost.machine.processors, plan.column_limit_bytes
+        catalog = {name: columns_of(frame) for name, frame in context.sources.items()}
+        outputs, types = output_columns(plan.view), column_types(plan.view, catalog, context.files)
         join = ColumnarJoin(
             plan.cost.graph,
             plan.tree,
-            stored_relations(plan.view, context.sources, context.files),
+            stored_relations(plan.view, catalog, context.files),
             tuple(dict(key.members) for key in plan.view.keys),
-            tuple(output_columns(plan.view)),
+            tuple(outputs),
             None if limit is None else limit / shares,
         )
-        schema = output_schema(plan.view, context.sources, context.files)
+        schema = ", ".join(f"{quoted(name)} {types[name]}" for _, name in outputs)
         tasks = self._session.range(0, shares, 1, shares)
         return tasks.mapInArrow(_task(join, shares, self._counts.add), schema)
 

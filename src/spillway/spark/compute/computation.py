@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 from pyspark.sql import DataFrame, SparkSession
 
+from spillway.catalog.stored import TABLE_PAGE_SETTING, StatisticsCache, relation_files, timed_report
 from spillway.compute import (
     COLUMNS,
     ComputeConfig,
@@ -20,24 +21,22 @@ from spillway.compute import (
     PlanFacts,
     Resources,
     UnitCosts,
+    can_join_columns,
     choose_plan,
     draw_text,
 )
 from spillway.errors import BudgetError, ComputeError
 from spillway.job import SinkSpec, SourceSpec, check_sink
 from spillway.model import View, parse_bytes
-from spillway.spark.compute.column_relations import can_join_columns
 from spillway.spark.compute.executor import PlanExecutor, RunContext, SegmentOutcome, table_bytes_peak
 from spillway.spark.compute.executors import EXECUTORS
-from spillway.spark.compute.relation_files import find_files
 from spillway.spark.compute.relation_statistics import collect
 from spillway.spark.compute.segment_progress import Listener
-from spillway.spark.compute.statistics_cache import StatisticsCache
 from spillway.spark.compute.stored_source import open_view
 from spillway.spark.compute.tagged_jobs import CANCELLED
 from spillway.spark.compute.view_writer import ViewWriter
 
-TABLE_PAGE_SETTING, TABLE_PAGE_DEFAULT = "spark.buffer.pageSize", "32m"
+TABLE_PAGE_DEFAULT = "32m"
 """The least that one of Spark's hash tables takes. The default was measured: Spark does not report it."""
 
 
@@ -58,14 +57,18 @@ def plan_computation(
     config = config or ComputeConfig()
     opened = open_view(spark, view if isinstance(view, View) else View.sql(view), sources)
     began = time.perf_counter()
-    files = find_files(spark, opened.sources, opened.specs)
+    files = relation_files(
+        {name: opened.sources[name].inputFiles() for name in opened.specs},
+        opened.specs,
+        opened.catalog,
+        is_local=(spark.sparkContext.master or "").startswith("local["),
+    )
     cache = StatisticsCache.of(
         opened.view, files.names if keep_statistics else {}, opened.specs, config.sample
     )
     resources = _resources(spark)
-    collected = collect(
-        opened.view, opened.sources, files.local, cache, config, config.processors or resources.processors
-    )
+    processors = config.processors or resources.processors
+    collected = collect(opened.view, opened.sources, opened.catalog, files.local, cache, config, processors)
     collected_at = time.perf_counter()
     facts = PlanFacts(
         view=opened.view,
@@ -73,7 +76,7 @@ def plan_computation(
         resources=resources,
         config=config,
         guessed=collected.guessed,
-        can_join_columns=can_join_columns(opened.view, opened.sources, files.plain),
+        can_join_columns=can_join_columns(opened.view, opened.catalog, files.plain),
         units=units,
         memory_factors=cache.factors(),
     )
@@ -113,7 +116,7 @@ class Computation:
 
     def report(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""
-        return {**self.plan.report(), **self._times()}
+        return timed_report(self.plan, self.statistics_seconds, self.planning_seconds)
 
     def executor(self, plan: ComputePlan, scratch: Path | None = None) -> PlanExecutor:
         """What runs a plan of this view once."""
@@ -142,8 +145,7 @@ class Computation:
         }
         memory_bytes, peak = self.facts.config.memory_bytes, table_bytes_peak(outcomes)
         summary = {
-            **self.plan.report(measured),
-            **self._times(),
+            **timed_report(self.plan, self.statistics_seconds, self.planning_seconds, measured),
             "rows": writer.rows,
             "seconds": round(seconds, 4),
             "table_bytes_peak": peak if outcomes else None,
@@ -173,12 +175,6 @@ class Computation:
     def _check_wanted(self) -> None:
         if self._is_cancelled:
             raise ComputeError(CANCELLED)
-
-    def _times(self) -> dict[str, float]:
-        return {
-            "planning_seconds": round(self.planning_seconds, 4),
-            "statistics_seconds": round(self.statistics_seconds, 4),
-        }
 
 
 def _resources(spark: SparkSession) -> Resources:

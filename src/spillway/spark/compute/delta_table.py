@@ -13,33 +13,20 @@ from functools import reduce
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spillway.spark.compute.segment_sql import quoted
-
-READER_FEATURES = frozenset({"timestampNtz"})
-"""Features that do not change how files are read."""
-_PLAIN_READER = 1
-
-
-class DeltaFeatureError(Exception):
-    """A table needs a feature that is not supported; the text names it."""
+from spillway.catalog import delta_files, open_delta
+from spillway.compute import quoted
 
 
 def read_delta(spark: SparkSession, path: str) -> DataFrame:
     """The rows of the current version, with the table's own schema."""
-    table = DeltaTable(path)
-    protocol = table.protocol()
-    unknown = set(protocol.reader_features or ()) - READER_FEATURES
-    if unknown or (protocol.min_reader_version > _PLAIN_READER and not protocol.reader_features):
-        raise DeltaFeatureError(", ".join(sorted(unknown)) or f"reader version {protocol.min_reader_version}")
+    table = open_delta(path)
     schema = StructType.fromJson(json.loads(table.schema().to_json()))
     columns = table.metadata().partition_columns
-    files = _files(table, path, columns)
+    files = delta_files(table, path, columns)
     if not files:
         return spark.createDataFrame([], schema)
     paths = [file for found in files.values() for file in found]
@@ -48,16 +35,6 @@ def read_delta(spark: SparkSession, path: str) -> DataFrame:
     else:
         frame = _by_partition(spark, files, schema, columns)
     return frame.select(*(F.col(quoted(name)) for name in schema.names))
-
-
-def _files(table: DeltaTable, root: str, columns: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
-    """The files by their partition values; the log has their paths encoded."""
-    found: dict[tuple[Any, ...], list[str]] = {}
-    for action in pa.table(table.get_add_actions(flatten=True)).to_pylist():
-        values = tuple(action[f"partition.{name}"] for name in columns)
-        path = unquote(action["path"])
-        found.setdefault(values, []).append(path if "://" in path else f"{root.rstrip('/')}/{path}")
-    return found
 
 
 def _is_readable(file: str, columns: Sequence[str]) -> bool:

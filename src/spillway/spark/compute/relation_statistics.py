@@ -6,26 +6,21 @@ long as it could save: it runs only if the user asked for a tree, a sample or a 
 Spark's own size of the relation serves as a guess.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from spillway.catalog.stored import StatisticsCache, footer_statistics
 from spillway.compute import (
     SLOT_BYTES,
     ComputeConfig,
     ComputeView,
-    Footers,
     KeySketch,
-    ParquetRelation,
     RelationStatistics,
-    expected_seconds,
-    statistics_seconds,
 )
-from spillway.spark.compute.segment_sql import quoted
+from spillway.model import Catalog
 from spillway.spark.compute.statistics import collect_statistics
-from spillway.spark.compute.statistics_cache import StatisticsCache
 from spillway.spark.compute.stored_source import read_relations
 
 MOST_GUESSED_ROWS = 1e9
@@ -43,6 +38,7 @@ class Collected:
 def collect(
     view: ComputeView,
     sources: Mapping[str, DataFrame],
+    catalog: Catalog,
     files: Mapping[str, tuple[str, ...]],
     cache: StatisticsCache,
     config: ComputeConfig,
@@ -51,41 +47,13 @@ def collect(
     """`files` are the local Parquet files of sources that consist of them; guesses are not cached."""
     sample, is_local = config.sample, all(relation.source in files for relation in view.relations)
     if is_local and sample is None:
-        return Collected(cache.statistics(lambda: _from_files(view, sources, files, processors)))
+        return Collected(cache.statistics(lambda: footer_statistics(view, catalog, files, processors)))
     frames = read_relations(view, sources)
     if sample is not None or config.needs_tree:
         share = 1.0 if sample is None else sample
         return Collected(cache.statistics(lambda: collect_statistics(view, frames, sample=share)))
     guessed = tuple(relation.alias for relation in view.relations if relation.source not in files)
     return Collected([_guess(view, number, frame) for number, frame in enumerate(frames)], guessed)
-
-
-def _from_files(
-    view: ComputeView,
-    sources: Mapping[str, DataFrame],
-    files: Mapping[str, tuple[str, ...]],
-    processors: int,
-) -> list[RelationStatistics]:
-    relations = [
-        _parquet_relation(view, number, sources[relation.source], files[relation.source])
-        for number, relation in enumerate(view.relations)
-    ]
-    with Footers(relations) as footers:
-        limit = statistics_seconds(expected_seconds(footers.rows, processors))
-        return footers.statistics(limit, time.perf_counter)
-
-
-def _parquet_relation(
-    view: ComputeView, index: int, source: DataFrame, files: tuple[str, ...]
-) -> ParquetRelation:
-    relation = view.relations[index]
-    known = {quoted(name): name for name in source.columns}
-    return ParquetRelation(
-        files,
-        tuple((column.name, known.get(column.expression)) for column in relation.columns),
-        frozenset(name for key in view.keys for member, name in key.members if member == index),
-        relation.filter,
-    )
 
 
 def _guess(view: ComputeView, index: int, frame: DataFrame) -> RelationStatistics:

@@ -17,6 +17,7 @@ from spillway.compute import (
     TreeCost,
     mask_of_input,
     members_of,
+    quoted,
     steps,
 )
 
@@ -96,10 +97,6 @@ def output_sql(view: ComputeView, rows: str) -> str:
     """The view's result over the joined rows."""
     items = ", ".join(f"{expression} AS {quoted(name)}" for name, expression in view.outputs)
     return f"SELECT {items} FROM ({rows})"
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def join_condition(view: ComputeView, step: ProbeStep) -> str:

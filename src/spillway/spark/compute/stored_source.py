@@ -17,12 +17,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spillway.catalog import DeltaFeatureError
 from spillway.compute import ComputeView, ReadRelation, read_view
 from spillway.errors import SourceError, ViewError
 from spillway.job import SourceSpec
-from spillway.model import View
+from spillway.model import Catalog, View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
-from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
+from spillway.spark.compute.delta_table import read_delta
 from spillway.spark.jvm import frame_of
 from spillway.spark.sources import ColumnCheck, columns_of, stored_input, text_options
 
@@ -38,6 +39,7 @@ class OpenedView:
     view: ComputeView
     sources: Mapping[str, DataFrame]
     specs: Mapping[str, SourceSpec]
+    catalog: Catalog
 
 
 def open_view(spark: SparkSession, view: View, sources: Mapping[str, DataFrame | SourceSpec]) -> OpenedView:
@@ -49,11 +51,12 @@ def open_view(spark: SparkSession, view: View, sources: Mapping[str, DataFrame |
     for name, frame in opened.items():
         if frame.isStreaming:
             raise SourceError(f"source {name} is a stream; compute needs stored relations: use spark.read")
-    parts = read_view(view, {name: columns_of(frame) for name, frame in opened.items()})
+    catalog = {name: columns_of(frame) for name, frame in opened.items()}
+    parts = read_view(view, catalog)
     used = {relation.source: opened[relation.source] for relation in parts.relations}
     specs = {name: spec for name in used if isinstance(spec := sources[name], SourceSpec)}
     check_stored_files(spark, parts, used, specs)
-    return OpenedView(parts, used, specs)
+    return OpenedView(parts, used, specs, catalog)
 
 
 def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:

@@ -2,14 +2,15 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
+from spillway.catalog import check_path, schema_refusal, wrong_type
 from spillway.errors import SourceError
 from spillway.job import SourceSpec, as_written
 from spillway.spark.sources.text import text_options
@@ -32,7 +33,7 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
     spec = replace(spec, options=text_options(spec.format, spec.options))
     is_file = spec.format.lower() in FILE_FORMATS
     if is_file:
-        _check_path(spec, where)
+        check_path(spec)
         if "maxfileage" not in (key.lower() for key in spec.options):
             spec = replace(spec, options={**spec.options, "maxFileAge": MAX_FILE_AGE})
     if spec.format == WorkloadSource.name():
@@ -41,7 +42,7 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
     try:
         reader = spark.readStream.format(spec.format).options(**spec.options)
         if spec.schema is not None:
-            reader = reader.schema(spec.schema)
+            reader = _with_schema(reader, spec, spec.schema)
         elif is_file:
             reader = reader.schema(_stored_schema(spark, spec, known))
         frame = reader.load(spec.path) if spec.path is not None else reader.load()
@@ -52,6 +53,14 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
     except (PySparkException, Py4JError) as error:
         raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
     return frame
+
+
+def _with_schema(reader: DataStreamReader, spec: SourceSpec, schema: str) -> DataStreamReader:
+    """Spark decides which schemas are good; what is wrong with a bad one is said in our words."""
+    try:
+        return reader.schema(schema)
+    except PySparkException as error:
+        raise schema_refusal(spec) or error from None
 
 
 def source_place(source: SourceLike) -> tuple[str, str, str] | None:
@@ -70,15 +79,6 @@ def source_place(source: SourceLike) -> tuple[str, str, str] | None:
     else:
         path = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
     return source.name, source.format.lower(), path
-
-
-def _check_path(spec: SourceSpec, where: str) -> None:
-    if spec.path is None:
-        raise SourceError(f'{where} has format "{spec.format}" but no path; add path = "..."')
-    if urlsplit(spec.path).scheme in ("", "file") and not any(c in spec.path for c in "*?[{"):
-        path = Path(spec.path.removeprefix("file://"))
-        if not path.exists():
-            raise SourceError(f"{where} path {path} does not exist; create it, or correct the path")
 
 
 def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> StructType:
@@ -125,10 +125,7 @@ def _check_schema(
                 f"they have {', '.join(stored)}"
             )
         if found.simpleString() != field.dataType.simpleString() and _is_stored(spark, spec, field.name):
-            raise SourceError(
-                f"{where} schema has {field.name} {field.dataType.simpleString()}, but the files in "
-                f"{spec.path} have {field.name} {found.simpleString()}; correct the schema"
-            )
+            raise wrong_type(spec, field.name, field.dataType.simpleString(), found.simpleString())
 
 
 def _check_workload(spec: SourceSpec, where: str) -> None:

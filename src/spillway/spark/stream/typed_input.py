@@ -1,66 +1,18 @@
-"""Which Spark types state can carry: those whose Arrow form is the value itself.
+"""One input of a view after its filter and projection, with the types that Spark's analysis finds."""
 
-Types are admitted, not excluded. A variant or a geometry would cross the wire as a struct of its bytes and
-come out as that struct, and an interval of months has no Arrow form; the user casts such a value in the view.
-
-One input of a view after its filter and projection, with the types that Spark's analysis finds.
-"""
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException, ParseException
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    CharType,
-    DataType,
-    DateType,
-    DayTimeIntervalType,
-    DoubleType,
-    FloatType,
-    MapType,
-    NullType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-    VarcharType,
-)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructField, StructType
 
 from spillway.errors import ViewError
 from spillway.plan.operators import InputPlan
-
-_PLAIN = (
-    BinaryType,
-    BooleanType,
-    CharType,
-    DateType,
-    DayTimeIntervalType,
-    NumericType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-    VarcharType,
-)
-
-
-def unsupported_part(kind: DataType) -> DataType | None:
-    """The part of `kind`, or `kind` itself, that state cannot carry; None if it can carry all of it."""
-    if isinstance(kind, ArrayType):
-        return unsupported_part(kind.elementType)
-    if isinstance(kind, MapType):
-        return unsupported_part(kind.keyType) or unsupported_part(kind.valueType)
-    if isinstance(kind, StructType):
-        parts = (unsupported_part(field.dataType) for field in kind.fields)
-        return next((part for part in parts if part is not None), None)
-    return None if isinstance(kind, _PLAIN) else kind
+from spillway.plan.typing import ColumnType, InputTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +20,8 @@ class TypedInput:
     """One input after its filter and projection, key parts first, then state columns."""
 
     frame: DataFrame
-    keys: tuple[DataType, ...]
     columns: tuple[StructField, ...]
+    types: InputTypes
 
 
 def typed_input(plan: InputPlan, source: DataFrame) -> TypedInput:
@@ -81,16 +33,31 @@ def typed_input(plan: InputPlan, source: DataFrame) -> TypedInput:
     except (AnalysisException, ParseException) as error:
         raise ViewError(f"input {plan.name}: {_first_line(error)}") from None
     fields = tuple(frame.schema.fields)
-    for field, column in zip(fields[len(keys) :], plan.columns, strict=True):
-        if isinstance(field.dataType, NullType):
-            raise ViewError(f"{plan.name}.{column.label} has no type (NULL); cast it to one")
-        part = unsupported_part(field.dataType)
-        if part is not None:
-            raise ViewError(
-                f"{plan.name}.{column.label} is {field.dataType.simpleString()}, and a view cannot carry "
-                f"{part.simpleString()}; cast it in the view, to string for example, or leave it out"
-            )
-    return TypedInput(frame, tuple(field.dataType for field in fields[: len(keys)]), fields[len(keys) :])
+    kept = fields[len(keys) :]
+    key_types = tuple(field.dataType.simpleString() for field in fields[: len(keys)])
+    return TypedInput(frame, kept, InputTypes(key_types, tuple(map(_column_type, kept))))
+
+
+def _column_type(field: StructField) -> ColumnType:
+    try:
+        arrow = to_arrow_schema(StructType([field]), timezone="UTC").field(0).type
+    except PySparkException:
+        arrow = pa.null()  # a type without an Arrow form, which state cannot carry
+    return ColumnType(field.dataType.simpleString(), arrow, tuple(_leaves(field.dataType)))
+
+
+def _leaves(kind: DataType) -> Iterator[str]:
+    """The types inside that are not nested."""
+    if isinstance(kind, ArrayType):
+        yield from _leaves(kind.elementType)
+    elif isinstance(kind, MapType):
+        yield from _leaves(kind.keyType)
+        yield from _leaves(kind.valueType)
+    elif isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from _leaves(field.dataType)
+    else:
+        yield kind.simpleString()
 
 
 def normal_key(name: str, type_: str) -> Column:

@@ -4,33 +4,19 @@ Inputs have different columns, but one shuffle carries them all: a wire row has 
 hash, and slots that inputs share by type (`wire_slots`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField
 
-from spillway.errors import ViewError
-from spillway.plan.expression import (
-    STATISTICS,
-    ColumnRef,
-    Expression,
-    check_order,
-    result_type,
-    statistic_type,
-)
-from spillway.plan.operators import (
-    AggregatePlan,
-    JoinPlan,
-    TreePlan,
-    common_key_type,
-    hash_is_exact,
-)
+from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.operators import AggregatePlan, JoinPlan, TreePlan
 from spillway.plan.rules import Plan
+from spillway.plan.typing import PlanTypes, plan_types
 from spillway.spark.stream.slots import assigned_slots, shared_slots, wired
 from spillway.spark.stream.tree_wire import bind_tree_plan
 from spillway.spark.stream.typed_input import TypedInput, normal_key, typed_input
@@ -50,100 +36,60 @@ class Wire:
     """The result's schema as the view defines it."""
     state_types: tuple[tuple[str, ...], ...]
     """Per input, the Spark types of its state columns, key columns included."""
-    key_types: tuple[str, ...]
+    types: PlanTypes
 
 
 def bind(plan: Plan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
     """Resolve the plan's expressions against the sources' DataFrames."""
-    return _BINDERS[plan.kind](plan, sources, groups)
+    inputs = [typed_input(input_, sources[input_.source]) for input_ in plan.inputs]
+    types = plan_types(plan, [input_.types for input_ in inputs])
+    stream, graph, fields = _BINDERS[plan.kind](plan, inputs, types, groups)
+    state_types = tuple(tuple(field.dataType.simpleString() for field in columns) for columns in fields)
+    return Wire(stream, graph, types.schema, state_types, types)
 
 
-def _bind_tree(plan: TreePlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
-    rows, graph, types, kinds = bind_tree_plan(plan, sources, groups)
-    return Wire(rows, graph, graph.result_schema, types, kinds)
+_Fields = Sequence[tuple[StructField, ...]]
+"""Per input, its columns in state."""
 
 
-def _bind_join(plan: JoinPlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
-    typed = [typed_input(input_, sources[input_.source]) for input_ in plan.inputs]
-    key_types = tuple(
-        common_key_type(
-            [
-                (plan.key_labels[part][number], input_.keys[part].simpleString())
-                for number, input_ in enumerate(typed)
-            ]
-        )
-        for part in range(len(plan.inputs[0].keys))
-    )
-    exact = hash_is_exact(key_types)
-    keyed = [_with_keys(input_, key_types, exact) for input_ in typed]
-    slots = shared_slots([fields for _, fields in keyed])
+def _bind_join(
+    plan: JoinPlan, inputs: Sequence[TypedInput], types: PlanTypes, groups: int
+) -> tuple[DataFrame, Graph, _Fields]:
+    (exact,) = types.exact
+    keyed = [_with_keys(input_, types.keys, exact) for input_ in inputs]
+    fields = [columns for _, columns in keyed]
+    slots = shared_slots(fields)
     stream = None
-    inputs = []
-    for number, (frame, fields) in enumerate(keyed):
-        names = assigned_slots(fields, slots)
-        inputs.append(WireInput(plan.inputs[number].name, tuple(field.name for field in fields), names))
-        rows = wired(frame, number, fields, names, slots)
+    wire_inputs = []
+    for number, (frame, columns) in enumerate(keyed):
+        names = assigned_slots(columns, slots)
+        wire_inputs.append(WireInput(plan.inputs[number].name, tuple(field.name for field in columns), names))
+        rows = wired(frame, number, columns, names, slots)
         stream = rows if stream is None else stream.union(rows)
     assert stream is not None
-    return _bound(plan, stream, tuple(inputs), [fields for _, fields in keyed], key_types, exact, groups)
-
-
-def _bound(
-    plan: JoinPlan,
-    stream: DataFrame,
-    inputs: tuple[WireInput, ...],
-    fields: list[tuple[StructField, ...]],
-    key_types: tuple[str, ...],
-    exact: bool,
-    groups: int,
-) -> Wire:
-    arrow = [to_arrow_schema(StructType(list(columns)), timezone="UTC") for columns in fields]
-
-    def type_of(ref: ColumnRef) -> pa.DataType:
-        return arrow[ref.input].field(ref.column).type
-
-    schema = pa.schema(
-        [
-            pa.field(
-                output.name,
-                type_of(output.value)
-                if isinstance(output.value, ColumnRef)
-                else result_type(output.value, type_of),
-            )
-            for output in plan.outputs
-        ]
-    )
-    if plan.residual is not None and not pa.types.is_boolean(result_type(plan.residual, type_of)):
-        raise ViewError("the join condition is not a boolean expression; compare its parts")
     key_columns = tuple(
-        () if exact else tuple(range(len(columns) - len(key_types), len(columns))) for columns in fields
+        () if exact else tuple(range(len(columns) - len(types.keys), len(columns))) for columns in fields
     )
     operator = JoinOperator(
-        inputs=inputs,
+        inputs=tuple(wire_inputs),
         outputs=tuple(output.value for output in plan.outputs),
         residual=plan.residual,
         key_columns=key_columns,
         groups=groups,
-        result_schema=schema,
+        result_schema=types.schema,
         windows=plan.windows,
     )
-    types = tuple(tuple(field.dataType.simpleString() for field in columns) for columns in fields)
-    return Wire(stream, Graph.of_one(operator), schema, types, key_types)
+    return stream, Graph.of_one(operator), fields
 
 
-def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], groups: int) -> Wire:
-    """Keys are always kept: a null key is one too, and no hash of 64 bits is left for it."""
-    typed = typed_input(plan.input, sources[plan.input.source])
-    labels = [label for (label,) in plan.key_labels]
-    key_types = tuple(
-        common_key_type([(label, key.simpleString())]) for label, key in zip(labels, typed.keys, strict=True)
-    )
-    frame, columns = _with_keys(typed, key_types, exact=False, nulls=True)
-    kept, keys = plan.kept, len(key_types)
+def _bind_aggregate(
+    plan: AggregatePlan, inputs: Sequence[TypedInput], types: PlanTypes, groups: int
+) -> tuple[DataFrame, Graph, _Fields]:
+    frame, columns = _with_keys(inputs[0], types.keys, exact=False, nulls=True)
+    kept, keys = plan.kept, len(types.keys)
     fields = (*columns[:kept], *columns[-keys:], *columns[kept:-keys])
     slots = shared_slots([fields])
     names = assigned_slots(fields, slots)
-    arrow = to_arrow_schema(StructType(list(fields)), timezone="UTC")
 
     def moved(value: Expression) -> Expression:
         """Columns that wait with their row come after the keys."""
@@ -151,30 +97,9 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
             return ColumnRef(0, value.column + keys)
         return value
 
-    def type_of(ref: ColumnRef) -> pa.DataType:
-        if ref.input == 0:
-            return arrow.field(ref.column).type
-        statistic = plan.statistics[ref.column]
-        return statistic_type(
-            statistic.function, None if statistic.argument is None else arrow.field(statistic.argument).type
-        )
-
-    for column in plan.order:
-        check_order(plan.column_label(ColumnRef(0, column)), arrow.field(column).type)
-    for number in range(len(plan.statistics)):
-        type_of(ColumnRef(STATISTICS, number))
-    outputs = tuple(moved(output.value) for output in plan.outputs)
-    schema = pa.schema(
-        [
-            pa.field(
-                output.name, type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)
-            )
-            for output, value in zip(plan.outputs, outputs, strict=True)
-        ]
-    )
     operator = FrameOperator(
         inputs=(WireInput(plan.input.name, tuple(field.name for field in fields), names),),
-        outputs=outputs,
+        outputs=tuple(moved(output.value) for output in plan.outputs),
         statistics=plan.statistics,
         key_columns=tuple(range(kept, kept + keys)),
         time=plan.time,
@@ -182,10 +107,9 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
         kept=kept + keys,
         lateness_us=plan.lateness_us,
         groups=groups,
-        result_schema=schema,
+        result_schema=types.schema,
     )
-    types = (tuple(field.dataType.simpleString() for field in fields),)
-    return Wire(wired(frame, 0, fields, names, slots), Graph.of_one(operator), schema, types, key_types)
+    return wired(frame, 0, fields, names, slots), Graph.of_one(operator), [fields]
 
 
 def _with_keys(
@@ -202,7 +126,7 @@ def _with_keys(
     return frame, (*input_.columns, *kept)
 
 
-_BINDERS: Mapping[str, Callable[..., Wire]] = MappingProxyType(
-    {JoinPlan.kind: _bind_join, AggregatePlan.kind: _bind_aggregate, TreePlan.kind: _bind_tree}
+_BINDERS: Mapping[str, Callable[..., tuple[DataFrame, Graph, _Fields]]] = MappingProxyType(
+    {JoinPlan.kind: _bind_join, AggregatePlan.kind: _bind_aggregate, TreePlan.kind: bind_tree_plan}
 )
 """How a plan of each kind becomes a graph of operators over Spark's rows."""

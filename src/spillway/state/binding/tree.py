@@ -1,11 +1,9 @@
 """From a tree plan and the types of its columns to the operator that workers run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from spillway.errors import ViewError
-from spillway.plan.expression import ColumnRef, Expression, result_type
 from spillway.plan.operators import (
     Below,
     Grid,
@@ -20,11 +18,10 @@ from spillway.plan.operators import (
     TreePlan,
     layout,
 )
+from spillway.plan.typing import LeafType, symbol_type, tree_output_types
 from spillway.state.graph import Graph
 from spillway.state.join import JoinOperator
 from spillway.state.step import OperatorEdge, WireInput
-
-LeafType = Callable[[LeafColumn | KeyValue], pa.DataType]
 
 
 def bind_tree(
@@ -36,8 +33,11 @@ def bind_tree(
 ) -> Graph:
     """`leaf_slots` says of each leaf where on the wire the columns lie that `leaf_symbols` names."""
     layouts = layout(plan, exact)
+    outputs = [output.name for output in plan.outputs]
+    types = tree_output_types(plan, layouts, leaf_type)
+    results = pa.schema(list(zip(outputs, types, strict=True)))
     joins = tuple(
-        _join(plan, number, layouts, leaf_type, leaf_slots, groups) for number in range(len(layouts))
+        _join(plan, number, layouts, results, leaf_type, leaf_slots, groups) for number in range(len(layouts))
     )
     tags: dict[int, tuple[int, int]] = {}
     for number, join in enumerate(plan.joins):
@@ -62,40 +62,24 @@ def symbol_name(symbol: Symbol) -> str:
     return f"g{symbol.join}" if isinstance(symbol, GroupNumber) else f"d{symbol.join}"
 
 
-def _symbol_type(symbol: Symbol, leaf_type: LeafType) -> pa.DataType:
-    if isinstance(symbol, LeafColumn | KeyValue):
-        return leaf_type(symbol)
-    return pa.uint16() if isinstance(symbol, GroupNumber) else pa.int64()
-
-
 def _join(
     plan: TreePlan,
     number: int,
     layouts: Sequence[OperatorLayout],
+    results: pa.Schema,
     leaf_type: LeafType,
     leaf_slots: Sequence[tuple[str, ...]],
     groups: int,
 ) -> JoinOperator:
     own = layouts[number]
-
-    def type_of(ref: ColumnRef) -> pa.DataType:
-        return _symbol_type(own.inputs[ref.input].columns[ref.column], leaf_type)
-
     parent = plan.parent(number)
-    edge = None
-    if parent is None:
-        names = [output.name for output in plan.outputs]
-        schema = pa.schema(
-            [(name, _type(value, type_of)) for name, value in zip(names, own.outputs, strict=True)]
-        )
-    else:
+    edge, schema = None, results
+    if parent is not None:
         position = plan.joins[parent].children.index(Below(number))
         downstream = layouts[parent].inputs[position]
         edge = OperatorEdge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
         passed = (*downstream.hashes, *downstream.columns[:-1])
-        schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
-    if own.residual is not None and not pa.types.is_boolean(_type(own.residual, type_of)):
-        raise ViewError("the join condition is not a boolean expression; compare its parts")
+        schema = pa.schema([(f"o{n}", symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
     return JoinOperator(
         inputs=tuple(_input(plan, of_child, leaf_slots) for of_child in own.inputs),
         outputs=own.outputs,
@@ -114,7 +98,3 @@ def _input(plan: TreePlan, input_: InputLayout, leaf_slots: Sequence[tuple[str, 
     if isinstance(input_.child, Leaf):
         return WireInput(plan.inputs[input_.child.number].name, names, leaf_slots[input_.child.number])
     return WireInput(f"join {input_.child.number + 1}", names, names)
-
-
-def _type(value: Expression, type_of: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:
-    return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)

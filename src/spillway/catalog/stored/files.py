@@ -11,13 +11,13 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
+from spillway.compute import KEY_TYPES
 from spillway.job import SourceSpec
+from spillway.model import Catalog, Column
 
 FORMATS = ("parquet", "delta")
 """Formats whose rows are in Parquet files."""
-KEY_TYPES = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
 TYPES = KEY_TYPES | {
     "float": pa.float32(),
     "double": pa.float64(),
@@ -40,20 +40,19 @@ class RelationFiles:
     """Those of them that tasks can read alone."""
 
 
-def find_files(
-    spark: SparkSession, sources: Mapping[str, DataFrame], specs: Mapping[str, SourceSpec]
+def relation_files(
+    names: Mapping[str, Sequence[str]], specs: Mapping[str, SourceSpec], catalog: Catalog, *, is_local: bool
 ) -> RelationFiles:
-    names = {source: sources[source].inputFiles() for source in specs}
+    """The files `names` of each source. `is_local`: tasks run on this machine."""
     local = {
         source: paths
         for source, spec in specs.items()
         if spec.format.lower() in FORMATS and (paths := _local_paths(names[source])) is not None
     }
-    is_local = (spark.sparkContext.master or "").startswith("local[")
     plain = {
         source: paths
         for source, paths in local.items()
-        if is_local and _is_plain(specs[source], sources[source], paths)
+        if is_local and _is_plain(specs[source], catalog[source], paths)
     }
     return RelationFiles(names, local, plain)
 
@@ -65,7 +64,7 @@ def _local_paths(names: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(sorted(unquote(urlsplit(name).path) for name in names))
 
 
-def _is_plain(spec: SourceSpec, frame: DataFrame, paths: Sequence[str]) -> bool:
+def _is_plain(spec: SourceSpec, columns: Sequence[Column], paths: Sequence[str]) -> bool:
     """Whether the files alone say what Spark reads.
 
     Directories below the source's path such as `k=1` are columns to Spark, and win over columns of files.
@@ -77,7 +76,7 @@ def _is_plain(spec: SourceSpec, frame: DataFrame, paths: Sequence[str]) -> bool:
         return False
     if any("=" in str(Path(path).parent.relative_to(top)) for path in paths if Path(path) != top):
         return False
-    wanted = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    wanted = {column.name: column.type for column in columns}
     if not TYPES.keys() >= set(wanted.values()):
         return False
     schemas = (pq.read_schema(path) for path in paths)
