@@ -20,7 +20,9 @@ from spillway.plan.expression import (
     ColumnRef,
     Expression,
     check_order,
+    describe,
     result_type,
+    spark_type,
     statistic_type,
 )
 from spillway.plan.operators import (
@@ -81,7 +83,13 @@ def _bind_join(plan: JoinPlan, sources: Mapping[str, DataFrame], groups: int) ->
     inputs = []
     for number, (frame, fields) in enumerate(keyed):
         names = assigned_slots(fields, slots)
-        inputs.append(WireInput(plan.inputs[number].name, tuple(field.name for field in fields), names))
+        labels = [plan.column_label(ColumnRef(number, place)) for place in range(len(typed[number].columns))]
+        keys = tuple(field.name for field in fields[len(labels) :])
+        inputs.append(
+            WireInput(
+                plan.inputs[number].name, tuple(field.name for field in fields), names, (*labels, *keys)
+            )
+        )
         rows = wired(frame, number, fields, names, slots)
         stream = rows if stream is None else stream.union(rows)
     assert stream is not None
@@ -108,13 +116,16 @@ def _bound(
                 output.name,
                 type_of(output.value)
                 if isinstance(output.value, ColumnRef)
-                else result_type(output.value, type_of),
+                else result_type(output.value, type_of, plan.column_label),
             )
             for output in plan.outputs
         ]
     )
-    if plan.residual is not None and not pa.types.is_boolean(result_type(plan.residual, type_of)):
-        raise ViewError("the join condition is not a boolean expression; compare its parts")
+    if plan.residual is not None:
+        kind = result_type(plan.residual, type_of, plan.column_label)
+        if not pa.types.is_boolean(kind):
+            shown = describe(plan.residual, plan.column_label)
+            raise ViewError(f"the condition {shown} is {spark_type(kind)}, not boolean; write a comparison")
     key_columns = tuple(
         () if exact else tuple(range(len(columns) - len(key_types), len(columns))) for columns in fields
     )
@@ -161,8 +172,14 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
 
     for column in plan.order:
         check_order(plan.column_label(ColumnRef(0, column)), arrow.field(column).type)
-    for number in range(len(plan.statistics)):
-        type_of(ColumnRef(STATISTICS, number))
+    labels_of_statistics = tuple(
+        plan.column_label(ColumnRef(STATISTICS, number)) for number in range(len(plan.statistics))
+    )
+    for number, shown in enumerate(labels_of_statistics):
+        try:
+            type_of(ColumnRef(STATISTICS, number))
+        except ViewError as error:
+            raise ViewError(f"{error} (in {shown})") from None
     outputs = tuple(moved(output.value) for output in plan.outputs)
     schema = pa.schema(
         [
@@ -183,6 +200,7 @@ def _bind_aggregate(plan: AggregatePlan, sources: Mapping[str, DataFrame], group
         lateness_us=plan.lateness_us,
         groups=groups,
         result_schema=schema,
+        statistic_labels=labels_of_statistics,
     )
     types = (tuple(field.dataType.simpleString() for field in fields),)
     return Wire(wired(frame, 0, fields, names, slots), Graph.of_one(operator), schema, types, key_types)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from spillway.errors import ViewError
-from spillway.plan.expression import ColumnRef, Expression, result_type
+from spillway.plan.expression import ColumnRef, Expression, Labels, describe, result_type, spark_type
 from spillway.plan.operators import (
     Below,
     Grid,
@@ -81,12 +81,15 @@ def _join(
     def type_of(ref: ColumnRef) -> pa.DataType:
         return _symbol_type(own.inputs[ref.input].columns[ref.column], leaf_type)
 
+    def label(ref: ColumnRef) -> str:
+        return _label(plan, own.inputs[ref.input].columns[ref.column])
+
     parent = plan.parent(number)
     edge = None
     if parent is None:
         names = [output.name for output in plan.outputs]
         schema = pa.schema(
-            [(name, _type(value, type_of)) for name, value in zip(names, own.outputs, strict=True)]
+            [(name, _type(value, type_of, label)) for name, value in zip(names, own.outputs, strict=True)]
         )
     else:
         position = plan.joins[parent].children.index(Below(number))
@@ -94,8 +97,11 @@ def _join(
         edge = OperatorEdge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
         passed = (*downstream.hashes, *downstream.columns[:-1])
         schema = pa.schema([(f"o{n}", _symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
-    if own.residual is not None and not pa.types.is_boolean(_type(own.residual, type_of)):
-        raise ViewError("the join condition is not a boolean expression; compare its parts")
+    if own.residual is not None:
+        kind = _type(own.residual, type_of, label)
+        if not pa.types.is_boolean(kind):
+            shown = describe(own.residual, label)
+            raise ViewError(f"the condition {shown} is {spark_type(kind)}, not boolean; write a comparison")
     return JoinOperator(
         inputs=tuple(_input(plan, of_child, leaf_slots) for of_child in own.inputs),
         outputs=own.outputs,
@@ -111,10 +117,19 @@ def _join(
 
 def _input(plan: TreePlan, input_: InputLayout, leaf_slots: Sequence[tuple[str, ...]]) -> WireInput:
     names = tuple(symbol_name(symbol) for symbol in input_.columns)
+    labels = tuple(_label(plan, symbol) for symbol in input_.columns)
     if isinstance(input_.child, Leaf):
-        return WireInput(plan.inputs[input_.child.number].name, names, leaf_slots[input_.child.number])
-    return WireInput(f"join {input_.child.number + 1}", names, names)
+        leaf = input_.child.number
+        return WireInput(plan.inputs[leaf].name, names, leaf_slots[leaf], labels)
+    return WireInput(f"join {input_.child.number + 1}", names, names, labels)
 
 
-def _type(value: Expression, type_of: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:
-    return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)
+def _label(plan: TreePlan, symbol: Symbol) -> str:
+    """What the user calls a column; only columns of leaves are in expressions of the user."""
+    if isinstance(symbol, LeafColumn):
+        return plan.column_label(ColumnRef(symbol.leaf, symbol.column))
+    return symbol_name(symbol)
+
+
+def _type(value: Expression, type_of: Callable[[ColumnRef], pa.DataType], label: Labels) -> pa.DataType:
+    return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of, label)

@@ -87,7 +87,7 @@ class ExchangeWriter:
         own = group_of(hashes, self._operator.groups)
         self.rows += len(hashes)
         self.group_results += np.bincount(own, minlength=self._operator.groups)
-        arrays = output_arrays(len(hashes), outputs, self._operator.result_schema, columns)
+        arrays = output_arrays(self._operator, len(hashes), outputs, columns)
         parts = self._edge.hashes
         downstream = folded([part.to_numpy() for part in arrays[:parts]])
         if self._edge.keeps_group:

@@ -20,7 +20,7 @@ from spillway.state.orders import NO_BOUND
 from spillway.state.rows import Int64Array, group_of
 from spillway.state.step.lineage import LineageCounter
 from spillway.state.step.meter import MemoryMeter
-from spillway.state.step.operator import Operator
+from spillway.state.step.operator import Operator, column_labels
 from spillway.state.step.tally import lineage_counters
 from spillway.state.step.task import Task
 from spillway.state.storage import Storage
@@ -112,8 +112,8 @@ class ResultWriter:
         for join, ref in self._lineage:
             self.lineage_results[join] += self._counters[join].count(columns(ref).to_numpy())
         if self._storage is not None:
+            arrays = output_arrays(self._operator, len(hashes), outputs, columns)
             schema = self._operator.result_schema
-            arrays = output_arrays(len(hashes), outputs, schema, columns)
             self._write(self._storage, pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def _write(self, storage: Storage, batch: pa.RecordBatch) -> None:
@@ -179,11 +179,12 @@ class ResultWriter:
 
 
 def output_arrays(
-    rows: int, outputs: Sequence[Expression], schema: pa.Schema, columns: Columns
+    operator: Operator, rows: int, outputs: Sequence[Expression], columns: Columns
 ) -> list[pa.Array]:
-    """The values of the outputs for some rows, in the types of the schema."""
+    """The values of the outputs for some rows, in the types of the operator's results."""
     arrays = []
-    for value, field in zip(outputs, schema, strict=True):
-        array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows)
+    labels = column_labels(operator)
+    for value, field in zip(outputs, operator.result_schema, strict=True):
+        array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows, labels)
         arrays.append(array if array.type == field.type else array.cast(field.type))
     return arrays
