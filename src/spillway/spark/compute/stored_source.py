@@ -23,6 +23,7 @@ from spillway.job import SourceSpec
 from spillway.model import View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import DeltaFeatureError, read_delta
+from spillway.spark.jvm import as_spillway_error
 from spillway.spark.sources import ColumnCheck, columns_of, stored_input, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
@@ -76,7 +77,8 @@ def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
             reader = reader.schema(spec.schema)
         return reader.load(spec.path)
     except (PySparkException, Py4JError) as error:
-        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
+        told = as_spillway_error(error) or f"cannot be opened: {_reason(error)}"
+        raise SourceError(f"{where} {told}") from None
 
 
 def _spark_table(spark: SparkSession, spec: SourceSpec, where: str) -> DataFrame:

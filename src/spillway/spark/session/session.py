@@ -44,6 +44,7 @@ from spillway.spark.sources import (
     BatchFiles,
     SourceCheck,
     SourceLike,
+    check_log,
     check_mode,
     columns_of,
     file_inputs,
@@ -250,6 +251,7 @@ class Session:
                 opened.journal,
             )
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
+            check_log(opened.checkpoint.storage)
             rewind(opened.checkpoint.storage, engine.manifest.batch_id)
             anchors = Anchors(self.spark)
             anchors.of(config.processors)  # before the query reports that it runs

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from spillway.errors import SourceError
 from spillway.job import SourceSpec
+from spillway.spark.jvm import as_spillway_error
 from spillway.spark.sources.text import text_options
 from spillway.spark.sources.workload import WorkloadSource
 from spillway.workload import parse_options
@@ -50,7 +51,8 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
         if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
             _check_schema(spark, spec, frame.schema, where, known)
     except (PySparkException, Py4JError) as error:
-        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
+        told = as_spillway_error(error) or f"cannot be opened: {_reason(error)}"
+        raise SourceError(f"{where} {told}") from None
     return frame
 
 

@@ -21,9 +21,9 @@ from spillway.errors import SpillwayError
 from spillway.manager import Cleaning, Engine, InputEnd
 from spillway.manager.relocation import Decision
 from spillway.model import group_set
+from spillway.spark.jvm import as_spillway_error, first_cause
 from spillway.spark.sources import SourceCheck
 from spillway.spark.stream.epoch import SparkEpoch
-from spillway.spark.stream.failure import as_spillway_error, first_cause
 from spillway.spark.stream.run_ahead import RunAhead
 
 RECENT = 100

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.errors import SinkError, StateError
+from spillway.errors import SinkError, StateError, file_reason
 from spillway.plan.expression import ColumnRef, Columns, Expression, evaluate
 from spillway.state.orders import NO_BOUND
 from spillway.state.rows import Int64Array, group_of
@@ -153,10 +153,10 @@ class ResultWriter:
         try:
             yield
         except (OSError, pa.ArrowException, StateError) as error:
-            raise SinkError(
-                f"cannot write results of the sink to {storage.uri(self._file_name)}: "
-                f"{' '.join(str(error).split())}; make room or correct it, and run the job again"
-            ) from error
+            cause = error.__cause__ or error if isinstance(error, StateError) else error
+            reason = file_reason(cause, "correct that, then run the command again")
+            where = storage.uri(self._file_name)
+            raise SinkError(f"cannot write results of the sink to {where}: {reason}") from error
 
     @property
     def _file_name(self) -> str:
