@@ -8,6 +8,8 @@ import typer
 from spillway.cli.interruptible import InterruptError, interruptible
 from spillway.cli.output import print_json, say
 from spillway.cli.segment_bars import SegmentBars
+from spillway.cli.spark import spark_session
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.compute import draw_text
 from spillway.errors import ComputeError
 from spillway.job import SPARK_DEFAULTS, ComputeJob, read_compute_job, read_costs
@@ -20,6 +22,8 @@ def compute(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     svg: Annotated[Path | None, typer.Option(help="Also draw the tree with its measurements.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Compute the view of a job file over stored relations."""
     parsed = read_compute_job(job)
@@ -39,10 +43,8 @@ def compute(
 
 def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
     """Show the tree without running it; only statistics are collected."""
-    from spillway.spark.session import Session
-
     parsed = read_compute_job(job)
-    with Session(settings=SPARK_DEFAULTS | dict(parsed.spark)) as session:
+    with spark_session(SPARK_DEFAULTS | dict(parsed.spark)) as session:
         report = _computation(session.spark, parsed, None).report()
     if svg is not None:
         _draw(report, svg)
@@ -53,9 +55,7 @@ def explain_compute(job: Path, svg: Path | None, *, json: bool) -> None:
 
 
 def run_compute_job(job: ComputeJob, listener: "Listener | None" = None) -> dict[str, Any]:
-    from spillway.spark.session import Session
-
-    with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
+    with spark_session(SPARK_DEFAULTS | dict(job.spark), shows=False) as session:
         computation = _computation(session.spark, job, listener)
         with interruptible(computation.cancel, "cancelling; nothing will be written") as asked:
             try:

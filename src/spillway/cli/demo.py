@@ -14,6 +14,7 @@ from rich.table import Table
 
 from spillway.cli.output import print_json, say
 from spillway.cli.run import describe, end_if_interrupted, run_job
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError
 from spillway.job import read_job
 from spillway.workload import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
@@ -26,6 +27,8 @@ def demo(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 200_000,
     files: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 25,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Join stock prices, volumes and reviews for an analyst."""
     _clear(directory)

@@ -7,6 +7,8 @@ import typer
 
 from spillway.cli.compute import explain_compute
 from spillway.cli.output import print_json
+from spillway.cli.spark import spark_session
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError
 from spillway.job import is_compute_job, read_job
 from spillway.model import parse_ddl
@@ -19,6 +21,8 @@ def explain(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     svg: Annotated[Path | None, typer.Option(help="Draw the tree of a view to compute.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Show the plan of a view: key, stages and state columns, or the join tree of a view to compute."""
     if is_compute_job(job):
@@ -32,9 +36,7 @@ def explain(
         catalog = {name: parse_ddl(source.schema or "") for name, source in parsed.sources.items()}
         plan = plan_view(parsed.view, catalog)
     else:
-        from spillway.spark.session import Session
-
-        with Session(settings=parsed.spark) as session:
+        with spark_session(parsed.spark) as session:
             plan, _ = session.plan(parsed.view, parsed.sources, groups)
     if json:
         print_json(explain_dict(plan, processors=processors, groups=groups))

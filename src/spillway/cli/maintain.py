@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from spillway.cli.interruptible import Asked, interruptible
-from spillway.cli.output import print_json, say
+from spillway.cli.output import complain, print_json, say
+from spillway.cli.spark import spark_session
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError, SpillwayError, StateError
 from spillway.job import read_maintain_job
 from spillway.maintain import (
@@ -54,6 +56,8 @@ def maintain(
         typer.Option("--reload", help="Load the view again first; the old result stays until that is done."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Maintain a stored view over databases that keep changing: one round, or continuously."""
     if sum([verify, explain, forget, reload]) > 1:
@@ -87,10 +91,10 @@ def _backend(job: MaintainJob, stack: ExitStack) -> Backend:
     """What maintains the view; if the job needs a Spark session, `stack` ends it."""
     if not job.needs_spark:
         return Backend()
+    log = job.store.with_name(job.store.name + ".log")
+    spark = stack.enter_context(spark_session(job.spark or {}, log=log)).spark
     from spillway.spark.maintain import ComputeLoad, SparkAlgebra, SparkServer
-    from spillway.spark.session import Session
 
-    spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
     load = ComputeLoad(spark, job.spark_rows)
     return Backend(lambda spec: SparkServer(spark, spec.place), algebra, load)
@@ -119,7 +123,7 @@ def _run(maintenance: Maintenance, job: MaintainJob, reloaded: bool, json: bool)
 
         def failed(error: SpillwayError) -> None:
             journal.append({"kind": "failed round", "time": time.time(), "error": str(error)})
-            say(f"the round failed and is tried again: {error}")
+            complain(f"the round failed and is tried again: {error}")
 
         stop = threading.Event()
         with ExitStack() as signals:

@@ -8,6 +8,9 @@ cannot be read, an expression that fails on a row, or a disk that is full; else 
 import re
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from spillway import errors
 from spillway.errors import (
     RESTORE,
@@ -120,6 +123,18 @@ def _bad_disk(text: str) -> SpillwayError | None:
             f"Spark cannot write to its scratch directory (spark.local.dir, by default /tmp): {reason}"
         )
     return None
+
+
+def comes_from_spark(error: BaseException) -> bool:
+    """Whether an error of Spark is among the causes of `error`, so that there are details worth keeping."""
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:  # the cause of a query's error may be caused by it
+        if isinstance(cause, PySparkException | Py4JError):
+            return True
+        causes.append(cause)
+        cause = cause.__cause__
+    return False
 
 
 def has_lost_a_task(error: BaseException) -> bool:

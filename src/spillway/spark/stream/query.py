@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spillway.detail_log import DetailLog
 from spillway.errors import SpillwayError
 from spillway.manager import Cleaning, Engine, InputEnd
 from spillway.manager.relocation import Decision
@@ -51,6 +52,7 @@ class Query:
         runs_ahead: bool = False,
         check: SourceCheck | None = None,
         listener: Listener | None = None,
+        log: DetailLog | None = None,
     ) -> None:
         self.id = query_id
         self.budget_is_hard = budget_is_hard
@@ -59,6 +61,7 @@ class Query:
         self._epoch = epoch
         self._close = close
         self._listener = listener
+        self._log = log
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._peak: dict[int, tuple[int, int]] = {}
         self._run_input_rows = self._run_results = self._run_epochs = 0
@@ -229,6 +232,8 @@ class Query:
             if ours is not None or not was_asked:
                 self._error = ours or SpillwayError(first_cause(error))
                 self._error.__cause__ = error
+                if self._log is not None:
+                    self._log.record(self._error)
 
     def _live(self) -> None:
         self._drain()
