@@ -4,7 +4,24 @@ The command line prints the message of a `SpillwayError` alone and exits with a 
 anything else that escapes is a bug and keeps its traceback.
 """
 
+import os
+
 from spillway.redaction import redacted
+
+RESTORE = "restore it from a backup, or start with a new checkpoint directory and an empty sink"
+"""What to do about a damaged file of a checkpoint."""
+
+_DISK_REMEDIES = {
+    "No space left on device": "free some space there, then run the command again",
+    "Disk quota exceeded": "free some space there or raise the quota, then run the command again",
+    "Read-only file system": "mount it writable, or give another path",
+    "Permission denied": "give this user access to it, or give another path",
+    "Operation not permitted": "give this user access to it, or give another path",
+    "File too large": "raise the limit of file sizes (ulimit -f), or give another path",
+    "Too many open files": "raise the limit of open files (ulimit -n), then run the command again",
+    "Input/output error": "check the disk, then run the command again",
+}
+"""What to do when the operating system refuses a file, by its words, which Java and Rust quote too."""
 
 
 class SpillwayError(Exception):
@@ -56,3 +73,23 @@ class BudgetError(SpillwayError):
 
 class ComputeError(SpillwayError):
     """A view could not be computed: Spark failed, or the computation was cancelled."""
+
+
+def disk_reason(text: str) -> str | None:
+    """What the operating system said about a disk, and what to do; None if `text` does not quote it."""
+    for words, remedy in _DISK_REMEDIES.items():
+        if words in text:
+            return f"{words}; {remedy}"
+    return None
+
+
+def file_reason(error: BaseException, otherwise: str = "") -> str:
+    """Why a file could not be read or written, and what to do; `otherwise` where that is not known."""
+    number = getattr(error, "errno", None)
+    told = str(error) or type(error).__name__
+    system = os.strerror(number) if isinstance(number, int) else ""
+    known = disk_reason(system or told)
+    if known is not None:
+        return known
+    text = " ".join((system or told).split())
+    return f"{text}; {otherwise}" if otherwise else text

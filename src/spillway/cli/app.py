@@ -1,7 +1,8 @@
 """The application: its commands, and the one place where errors become a line and an exit code."""
 
 import sys
-from typing import Annotated, Any
+import traceback
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -16,10 +17,11 @@ from spillway.cli.figure import figure
 from spillway.cli.interruptible import supervise
 from spillway.cli.job import job
 from spillway.cli.maintain import maintain
-from spillway.cli.output import print_json, say
+from spillway.cli.output import Verbosity, complain, is_verbose, print_json, set_verbosity
 from spillway.cli.report import report
 from spillway.cli.run import run
-from spillway.errors import SpillwayError
+from spillway.detail_log import log_of
+from spillway.errors import SpillwayError, disk_reason
 
 FAILED = 1
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
@@ -46,7 +48,7 @@ def options(
         typer.Option("--version", help="Print the version.", is_eager=True, callback=_tell_version),
     ] = False,
 ) -> None:
-    pass
+    set_verbosity(Verbosity.NORMAL)
 
 
 app.command()(run)
@@ -71,15 +73,26 @@ def command() -> None:
         _answer(error.format_message(), "UsageError")
         sys.exit(error.exit_code)
     except SpillwayError as error:
-        message = " ".join(str(error).split())
-        say(f"error: {message}")
-        _answer(message, type(error).__name__)
-        sys.exit(FAILED)
+        _fail(error, str(error))
+    except OSError as error:
+        reason = disk_reason(str(error))
+        if reason is None:
+            raise
+        _fail(error, f"cannot write {error.filename or 'a file'}: {reason}")
 
 
-def _answer(message: str, kind: str) -> None:
+def _fail(error: Exception, text: str) -> NoReturn:
+    message, log = " ".join(text.split()), log_of(error)
+    if is_verbose():
+        complain("".join(traceback.format_exception(error)))
+    complain(f"error: {message}" + (f" (details: {log})" if log else ""))
+    _answer(message, type(error).__name__, log)
+    sys.exit(FAILED)
+
+
+def _answer(message: str, kind: str, log: str | None = None) -> None:
     if "--json" in sys.argv:
-        print_json({"error": message, "kind": kind})
+        print_json({"error": message, "kind": kind} | ({"log": log} if log else {}))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from spillway.cli.output import print_json, say
+from spillway.cli.spark import spark_session
 
 
 def calibrate(
@@ -15,10 +16,10 @@ def calibrate(
 ) -> None:
     """Measure the unit costs by which join trees are chosen, and store them."""
     from spillway.job import SPARK_DEFAULTS, write_costs
-    from spillway.spark.compute import measure_costs
-    from spillway.spark.session import Session
 
-    with Session(settings=SPARK_DEFAULTS) as session:
+    with spark_session(SPARK_DEFAULTS) as session:
+        from spillway.spark.compute import measure_costs
+
         costs = measure_costs(session.spark, rows, say)
     path = write_costs(costs, out)
     if json:

@@ -7,6 +7,8 @@ import typer
 
 from spillway.cli.interruptible import InterruptError, interruptible
 from spillway.cli.output import print_json, print_text, say
+from spillway.cli.spark import spark_session
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import ComputeError
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ def compute(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     svg: Annotated[Path | None, typer.Option(help="Also draw the tree with its measurements.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Compute the view of a job file over stored relations."""
     from spillway.cli.segment_bars import SegmentBars
@@ -64,17 +68,14 @@ def _planned(job: "ComputeJob", *, tell: bool) -> dict[str, Any]:
     except NeedsSparkError as reason:
         if tell:
             say(f"starting Spark: {reason}")
-    from spillway.spark.session import Session
-
-    with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
+    with spark_session(SPARK_DEFAULTS | dict(job.spark)) as session:
         return _computation(session.spark, job, None).report()
 
 
 def run_compute_job(job: "ComputeJob", listener: "Listener | None" = None) -> dict[str, Any]:
     from spillway.job import SPARK_DEFAULTS
-    from spillway.spark.session import Session
 
-    with Session(settings=SPARK_DEFAULTS | dict(job.spark)) as session:
+    with spark_session(SPARK_DEFAULTS | dict(job.spark), shows=False) as session:
         computation = _computation(session.spark, job, listener)
         with interruptible(computation.cancel, "cancelling; nothing will be written") as asked:
             try:

@@ -14,6 +14,7 @@ import typer
 from spillway.cli.output import print_json, say
 from spillway.cli.run import end_if_interrupted, run_job
 from spillway.cli.run_view import RunView, megabytes
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError, StateError
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def demo(
     files: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=1)] = 25,
     memory: Annotated[str, typer.Option(help="Memory of one processor; 64MB needs no spill.")] = "5MB",
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Join stock prices, volumes and reviews with too little memory, and check the answer."""
     from spillway.job import read_job

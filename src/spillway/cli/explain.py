@@ -7,6 +7,7 @@ import typer
 
 from spillway.cli.compute import explain_compute
 from spillway.cli.output import print_json, print_text, say
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ def explain(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     svg: Annotated[Path | None, typer.Option(help="Draw the tree of a view to compute.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Show the plan of a view: key, stages and state columns, or the join tree of a view to compute."""
     from spillway.job import is_compute_job, read_job
@@ -50,8 +53,6 @@ def _planned(job: "Job", *, tell: bool) -> "tuple[Plan, PlanTypes]":
     except NeedsSparkError as reason:
         if tell:
             say(f"starting Spark: {reason}")
-    from spillway.spark.session import Session
-
-    with Session(settings=job.spark) as session:
+    with spark_session(job.spark) as session:
         plan, wire = session.plan(job.view, job.sources, job.run.groups)
     return plan, wire.types

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spillway.cli.interruptible import Asked, interruptible
-from spillway.cli.output import print_json, print_text, say
+from spillway.cli.output import complain, print_json, print_text, say
+from spillway.cli.spark import spark_session
+from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError, SpillwayError, StateError
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def maintain(
         typer.Option("--reload", help="Load the view again first; the old result stays until that is done."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Maintain a stored view over databases that keep changing: one round, or continuously."""
     if sum([verify, explain, forget, reload]) > 1:
@@ -78,10 +82,10 @@ def _backend(job: "MaintainJob", stack: ExitStack) -> "Backend":
 
     if not job.needs_spark:
         return Backend()
+    log = job.store.with_name(job.store.name + ".log")
+    spark = stack.enter_context(spark_session(job.spark or {}, log=log)).spark
     from spillway.spark.maintain import ComputeLoad, SparkAlgebra, SparkServer
-    from spillway.spark.session import Session
 
-    spark = stack.enter_context(Session(settings=dict(job.spark or {}))).spark
     algebra = AlgebraBySize(SparkAlgebra(spark), job.spark_rows)
     load = ComputeLoad(spark, job.spark_rows)
     return Backend(lambda spec: SparkServer(spark, spec.place), algebra, load)
@@ -113,7 +117,7 @@ def _run(maintenance: "Maintenance", job: "MaintainJob", reloaded: bool, json: b
 
         def failed(error: SpillwayError) -> None:
             journal.append(FailedRoundEntry(time.time(), str(error)))
-            say(f"the round failed and is tried again: {error}")
+            complain(f"the round failed and is tried again: {error}")
 
         stop = threading.Event()
         with ExitStack() as signals:

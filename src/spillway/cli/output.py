@@ -1,22 +1,55 @@
 """What commands print: progress to standard error, the result to standard output, JSON as its last line.
 
-With `--json`, standard output is one JSON object and nothing else, also for errors. Values that a job file
-took from the environment are shown as `${NAME}`.
+With `--json`, standard output is one JSON object and nothing else, also for errors. With `--quiet` only
+errors and results are shown, with `--verbose` also what Spark says. Values that a job file took from the
+environment are shown as `${NAME}`.
 """
 
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from spillway.redaction import redacted, redacted_values
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.status import Status
 
 _PLAIN_GAP_SECONDS = 5.0
+STARTING_SPARK = "starting Spark ..."
+
+
+class Verbosity(Enum):
+    QUIET = 0
+    NORMAL = 1
+    VERBOSE = 2
+
+
+_VERBOSITY: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NORMAL)
+"""Of the command that runs. Its threads do not inherit it: what they use asks when it is made."""
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    _VERBOSITY.set(verbosity)
+
+
+def is_quiet() -> bool:
+    return _VERBOSITY.get() is Verbosity.QUIET
+
+
+def is_verbose() -> bool:
+    return _VERBOSITY.get() is Verbosity.VERBOSE
+
+
+def moves(console: "Console") -> bool:
+    """Whether lines may change in place: on a terminal that nothing else writes to."""
+    return console.is_terminal and _VERBOSITY.get() is Verbosity.NORMAL
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -30,7 +63,13 @@ def print_text(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """A line for the reader, on standard error."""
+    """A line for the reader, on standard error, unless the command is quiet."""
+    if not is_quiet():
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """A line for the reader in any case: an error, or results that are missing."""
     sys.stderr.write(redacted(text) + "\n")
     sys.stderr.flush()
 
@@ -55,6 +94,19 @@ def clear_line() -> None:
         sys.stderr.flush()
 
 
+@contextmanager
+def starting(what: str) -> Iterator[None]:
+    """Show on a terminal that something is being started, until it is."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if moves(console):
+        with console.status(what):
+            yield
+    else:
+        yield
+
+
 class ProgressLine:
     """Shows the progress of a run: one changing line on a terminal, a line every few seconds elsewhere."""
 
@@ -62,7 +114,8 @@ class ProgressLine:
         from rich.console import Console
 
         console = Console(stderr=True)
-        self._status: Status | None = console.status("starting Spark") if console.is_terminal else None
+        self._status: Status | None = console.status(STARTING_SPARK) if moves(console) else None
+        self._is_quiet = is_quiet()
         self._started = time.monotonic()
         self._shown = 0.0
         self._input_rows = 0
@@ -87,7 +140,7 @@ class ProgressLine:
         now = time.monotonic()
         if self._status is not None:
             self._status.update(redacted(line))
-        elif now - self._shown >= _PLAIN_GAP_SECONDS:
+        elif not self._is_quiet and now - self._shown >= _PLAIN_GAP_SECONDS:
             self._shown = now
             say(line)
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spillway.cli.interruptible import exit_code_of, interruptible
-from spillway.cli.output import ProgressLine, print_json, say
+from spillway.cli.output import ProgressLine, complain, print_json, say
+from spillway.cli.spark import spark_session
+from spillway.cli.verbosity import Quiet, Verbose
 
 if TYPE_CHECKING:
     from spillway.cli.run_view import RunView
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 def run(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001 - options set how much is shown
+    verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Run the view of a job file."""
     from spillway.job import read_job
@@ -32,7 +36,7 @@ def show(summary: dict[str, Any], job: "Job", again: str, *, json: bool) -> None
         say(describe(summary))
     end_if_interrupted(summary, again)
     if summary["missing"]:
-        say(f"missing: {'; '.join(summary['missing'])}; spillway run reads it")
+        complain(f"missing: {'; '.join(summary['missing'])}; spillway run reads it")
     if summary["null_time_rows"]:
         say(f"{summary['null_time_rows']:,} rows have no event time, so they give no results")
     if summary["malformed_rows"]:
@@ -45,7 +49,7 @@ def end_if_interrupted(summary: dict[str, Any], again: str) -> None:
     """Leave the command if a signal left results missing; say which, and how to continue."""
     if summary["interrupted"] is None:
         return
-    say(
+    complain(
         f"interrupted by {summary['interrupted']}: the results are incomplete; missing: "
         f"{'; '.join(summary['missing'])}. To continue: {again}"
     )
@@ -56,9 +60,7 @@ def run_job(
     job: "Job", *, cleanup_only: bool = False, progress: "ProgressLine | RunView | None" = None
 ) -> dict[str, Any]:
     """Run a job to its end, with progress; an interrupt stops it after the current epoch."""
-    from spillway.spark.session import Session
-
-    with progress or ProgressLine() as line, Session(settings=job.spark) as session:
+    with progress or ProgressLine() as line, spark_session(job.spark, shows=False) as session:
         start = session.cleanup_job if cleanup_only else session.run_job
         query = start(job, listener=line.epoch)
         if job.run.memory_bytes is not None and not query.budget_is_hard:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from spillway.cli.output import say
+from spillway.cli.output import STARTING_SPARK, is_quiet, moves, say
 
 if TYPE_CHECKING:
     from spillway.spark.compute import SegmentEvent
@@ -16,12 +16,15 @@ class SegmentBars:
     def __init__(self) -> None:
         console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console) if console.is_terminal else None
+        self._progress = Progress(*columns, console=console) if moves(console) else None
+        self._is_quiet = is_quiet()
+        self._start: TaskID | None = None
         self._bars: dict[int, TaskID] = {}
 
     def __enter__(self) -> "SegmentBars":
         if self._progress is not None:
             self._progress.start()
+            self._start = self._progress.add_task(STARTING_SPARK, total=None)
         return self
 
     def __exit__(
@@ -33,9 +36,13 @@ class SegmentBars:
     def event(self, event: "SegmentEvent") -> None:
         """A listener for a computation's segments."""
         if self._progress is None:
-            if event.finished:
+            if event.finished and not self._is_quiet:
                 say(f"segment {event.number + 1} of {event.segments} took {event.seconds:.2f} s")
-        elif event.finished:
+            return
+        if self._start is not None:
+            self._progress.remove_task(self._start)
+            self._start = None
+        if event.finished:
             self._progress.update(self._bars[event.number], total=1, completed=1)
         else:
             label = f"segment {event.number + 1} of {event.segments}"

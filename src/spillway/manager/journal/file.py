@@ -6,11 +6,12 @@ a kill cut short is dropped when the journal is opened again.
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from spillway.errors import StateError
+from spillway.errors import StateError, file_reason
 from spillway.manager.journal.entry import EpochEntry
 from spillway.model import compact, from_json, to_json
 from spillway.redaction import redacted_values
@@ -24,19 +25,22 @@ class Journal:
     def __init__(self, path: Path | None) -> None:
         self._file = None
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _drop_cut_line(path)
-            self._file = path.open("a", encoding="utf-8")
+            with _naming(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _drop_cut_line(path)
+                self._file = path.open("a", encoding="utf-8")
 
     def append(self, entry: Any) -> None:
         if self._file is not None:
-            self._file.write(compact(redacted_values(to_json(entry))) + "\n")
-            self._file.flush()
+            with _naming(Path(self._file.name)):
+                self._file.write(compact(redacted_values(to_json(entry))) + "\n")
+                self._file.flush()
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            with suppress(OSError):  # a line that did not fit on the disk was reported when it was written
+                file.close()
 
     def __enter__(self) -> "Journal":
         return self
@@ -45,6 +49,14 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(f"cannot write the journal {path}: {file_reason(error)}") from error
 
 
 def read_journal(path: Path) -> Iterator[EpochEntry]:

@@ -4,7 +4,7 @@ Contract: `evaluate` gives what Spark SQL gives, checked against DuckDB and Spar
 with `nodes`; `evaluation` is a match over them. A new function is one entry there and one in `types`.
 """
 
-from spillway.plan.expression.evaluation import Columns, evaluate, result_type
+from spillway.plan.expression.evaluation import Columns, Labels, evaluate, result_type
 from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal, describe, references
 from spillway.plan.expression.statistic_types import STATISTICS, check_order, statistic_type
 from spillway.plan.expression.strings import like_regex
@@ -17,6 +17,7 @@ __all__ = [
     "ColumnRef",
     "Columns",
     "Expression",
+    "Labels",
     "Literal",
     "arrow_type",
     "check_order",

@@ -63,4 +63,5 @@ def _truncate(value: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _overflow(value: pa.Array, kind: pa.DataType) -> ViewError:
-    return ViewError(f"cast overflow: a {spark_type(value.type)} does not fit into {spark_type(kind)}")
+    wide, narrow = spark_type(value.type), spark_type(kind)
+    return ViewError(f"cast overflow: a {wide} does not fit into {narrow}; cast to a wider type")

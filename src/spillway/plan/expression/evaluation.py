@@ -24,20 +24,27 @@ from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Li
 from spillway.plan.expression.types import arrow_type, common_type, promote, spark_type
 
 Columns = Callable[[ColumnRef], pa.Array]
+Labels = Callable[[ColumnRef], str]
+"""What a reader calls a column: `p.price`."""
 
 
-def evaluate(expression: Expression, columns: Columns, rows: int) -> pa.Array:
+def _position(ref: ColumnRef) -> str:
+    return f"input{ref.input}.c{ref.column}"
+
+
+def evaluate(expression: Expression, columns: Columns, rows: int, labels: Labels = _position) -> pa.Array:
     """The value of `expression` for each of `rows` rows, whose columns `columns` gives."""
     try:
         return _value(expression, _Rows(columns, rows))
     except ViewError as error:
-        shown = describe(expression, lambda ref: f"input{ref.input}.c{ref.column}")
-        raise ViewError(f"{error} (in {shown})") from None
+        raise ViewError(f"{error} (in {describe(expression, labels)})") from None
 
 
-def result_type(expression: Expression, types: Callable[[ColumnRef], pa.DataType]) -> pa.DataType:
+def result_type(
+    expression: Expression, types: Callable[[ColumnRef], pa.DataType], labels: Labels = _position
+) -> pa.DataType:
     """The type of `expression` over columns of these types; refused when they do not fit."""
-    return evaluate(expression, lambda ref: pa.array([], types(ref)), 0).type
+    return evaluate(expression, lambda ref: pa.array([], types(ref)), 0, labels).type
 
 
 class _Rows:

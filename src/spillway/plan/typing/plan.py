@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
+from spillway.errors import ViewError
 from spillway.plan.expression import STATISTICS, ColumnRef, check_order, statistic_type
 from spillway.plan.operators import AggregatePlan, JoinPlan, TreePlan, common_key_type, hash_is_exact, layout
 from spillway.plan.rules import Plan
@@ -62,8 +63,8 @@ def _join(plan: JoinPlan, inputs: Sequence[InputTypes]) -> _Types:
     def type_of(ref: ColumnRef) -> pa.DataType:
         return inputs[ref.input].columns[ref.column].arrow
 
-    outputs = tuple(value_type(output.value, type_of) for output in plan.outputs)
-    check_condition(plan.residual, type_of)
+    outputs = tuple(value_type(output.value, type_of, plan.column_label) for output in plan.outputs)
+    check_condition(plan.residual, type_of, plan.column_label)
     return keys, (hash_is_exact(keys),), outputs
 
 
@@ -83,8 +84,13 @@ def _aggregate(plan: AggregatePlan, inputs: Sequence[InputTypes]) -> _Types:
         return statistic_type(statistic.function, None if argument is None else types.columns[argument].arrow)
 
     for number in range(len(plan.statistics)):
-        type_of(ColumnRef(STATISTICS, number))
-    return keys, (False,), tuple(value_type(output.value, type_of) for output in plan.outputs)
+        ref = ColumnRef(STATISTICS, number)
+        try:
+            type_of(ref)
+        except ViewError as error:
+            raise ViewError(f"{error} (in {plan.column_label(ref)})") from None
+    outputs = tuple(value_type(output.value, type_of, plan.column_label) for output in plan.outputs)
+    return keys, (False,), outputs
 
 
 def _tree(plan: TreePlan, inputs: Sequence[InputTypes]) -> _Types:

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from spillway.errors import ViewError
-from spillway.plan.expression import ColumnRef, Expression, arrow_type, result_type
+from spillway.plan.expression import (
+    ColumnRef,
+    Expression,
+    Labels,
+    arrow_type,
+    describe,
+    result_type,
+    spark_type,
+)
 from spillway.plan.operators import GroupNumber, KeyValue, LeafColumn, OperatorLayout, Symbol, TreePlan
 from spillway.plan.typing.column import InputTypes
 
@@ -42,17 +50,27 @@ def tree_output_types(
         def type_of(ref: ColumnRef, own: OperatorLayout = own) -> pa.DataType:
             return symbol_type(own.inputs[ref.input].columns[ref.column], leaf_type)
 
+        def label(ref: ColumnRef, own: OperatorLayout = own) -> str:
+            symbol = own.inputs[ref.input].columns[ref.column]
+            if isinstance(symbol, LeafColumn):
+                return plan.column_label(ColumnRef(symbol.leaf, symbol.column))
+            return f"join {number + 1}"
+
         if plan.parent(number) is None:
-            outputs = tuple(value_type(value, type_of) for value in own.outputs)
-        check_condition(own.residual, type_of)
+            outputs = tuple(value_type(value, type_of, label) for value in own.outputs)
+        check_condition(own.residual, type_of, label)
     return outputs
 
 
-def value_type(value: Expression, type_of: TypeOf) -> pa.DataType:
-    return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of)
+def value_type(value: Expression, type_of: TypeOf, label: Labels) -> pa.DataType:
+    return type_of(value) if isinstance(value, ColumnRef) else result_type(value, type_of, label)
 
 
-def check_condition(residual: Expression | None, type_of: TypeOf) -> None:
+def check_condition(residual: Expression | None, type_of: TypeOf, label: Labels) -> None:
     """Refuse a residual predicate that is not a predicate."""
-    if residual is not None and not pa.types.is_boolean(value_type(residual, type_of)):
-        raise ViewError("the join condition is not a boolean expression; compare its parts")
+    if residual is None:
+        return
+    kind = value_type(residual, type_of, label)
+    if not pa.types.is_boolean(kind):
+        shown = describe(residual, label)
+        raise ViewError(f"the condition {shown} is {spark_type(kind)}, not boolean; write a comparison")

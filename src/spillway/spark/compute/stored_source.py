@@ -24,7 +24,7 @@ from spillway.job import SourceSpec
 from spillway.model import Catalog, View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import read_delta
-from spillway.spark.jvm import frame_of
+from spillway.spark.jvm import as_spillway_error, frame_of
 from spillway.spark.sources import ColumnCheck, columns_of, stored_input, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
@@ -80,7 +80,8 @@ def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
             reader = reader.schema(spec.schema)
         return reader.load(spec.path)
     except (PySparkException, Py4JError) as error:
-        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
+        told = as_spillway_error(error) or f"cannot be opened: {_reason(error)}"
+        raise SourceError(f"{where} {told}") from None
 
 
 def _spark_table(spark: SparkSession, spec: SourceSpec, where: str) -> DataFrame:

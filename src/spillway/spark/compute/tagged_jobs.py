@@ -15,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from spillway.errors import ComputeError
+from spillway.spark.jvm import as_spillway_error
 
 CANCELLED = "the computation was cancelled; nothing was written"
 CANCEL_SECONDS, LOOK_SECONDS = 0.05, 1.0
@@ -44,7 +45,7 @@ class TaggedJobs:
         except (PySparkException, Py4JError) as error:
             self.check()
             self.cancel()
-            raise ComputeError(f"Spark failed: {first_line(error)}") from error
+            raise as_spillway_error(error) or ComputeError(f"Spark failed: {first_line(error)}") from error
         except BaseException:
             self.cancel()
             raise

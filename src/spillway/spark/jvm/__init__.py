@@ -8,7 +8,9 @@ from spillway.spark.jvm.arrow_frame import frame_of
 from spillway.spark.jvm.build import adopt_session, build_session, stop_session, without_checksum_files
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN
 from spillway.spark.jvm.executors import count_executors
+from spillway.spark.jvm.failure import as_spillway_error, comes_from_spark, first_cause, has_lost_a_task
 from spillway.spark.jvm.java import find_java
+from spillway.spark.jvm.output import jvm_text
 from spillway.spark.jvm.scala import elements
 
 __all__ = [
@@ -16,11 +18,16 @@ __all__ = [
     "CHECKPOINT_FILES_BY_RENAME",
     "HADOOP_WITHOUT_YARN",
     "adopt_session",
+    "as_spillway_error",
     "build_session",
+    "comes_from_spark",
     "count_executors",
     "elements",
     "find_java",
+    "first_cause",
     "frame_of",
+    "has_lost_a_task",
+    "jvm_text",
     "stop_session",
     "without_checksum_files",
 ]

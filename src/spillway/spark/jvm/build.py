@@ -7,22 +7,26 @@ JVM reads (heap, JVM options) have no effect on a session built while an older J
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from types import MappingProxyType
 
 import psutil
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from spillway.detail_log import DetailLog
 from spillway.errors import SessionError
 from spillway.spark.jvm.defaults import default_settings
 from spillway.spark.jvm.environment import prepare_spark_home, session_environment
 from spillway.spark.jvm.executors import check_workers, wait_for_executors
 from spillway.spark.jvm.java import find_java
 from spillway.spark.jvm.master import DEFAULT_MASTER, Master, parse_master, require_reachable
+from spillway.spark.jvm.output import JvmOutput, keep_output
 
 EXECUTOR_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 20.0
@@ -38,9 +42,11 @@ _REQUIRED_SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 
 
-def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str = "spillway") -> SparkSession:
+def build_session(
+    settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str = "spillway", verbose: bool = False
+) -> SparkSession:
     """A session with Spillway's defaults below the user's `settings`; the active session if its master is
-    the same."""
+    the same. What its JVM says is kept for the details of failures; with `verbose` it is also shown."""
     master = parse_master(settings.get("spark.master", DEFAULT_MASTER))
     active = SparkContext._active_spark_context
     if active is not None:
@@ -56,15 +62,20 @@ def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str =
         java = find_java(os.environ)
         spark_home = prepare_spark_home(master)
         os.environ.update(session_environment(master, settings, java, os.environ, spark_home))
-    builder = SparkSession.builder.appName(app_name)
-    for key, value in (proposed | dict(settings)).items():
+    builder, wanted = SparkSession.builder.appName(app_name), proposed | dict(settings)
+    for key, value in wanted.items():
         builder = builder.config(key, value)
+    output = JvmOutput(echo=verbose) if SparkContext._gateway is None else None
     try:
-        spark = _started(builder)
+        spark = _started(builder, wanted, output)
     except (PySparkException, Py4JError, OSError) as error:
-        raise SessionError(
-            f"Spark did not start with spark.master = {master.url}: {_one_line(error)}"
-        ) from error
+        said = "" if output is None else output.text()
+        refusal = SessionError(
+            f"Spark did not start with spark.master = {master.url}: {_one_line(error)}{_telling(said)}"
+        )
+        refusal.__cause__ = error
+        DetailLog(None, lambda: said).record(refusal)
+        raise refusal from error
     try:
         wait_for_executors(spark, expected_executors, EXECUTOR_TIMEOUT_SECONDS)
     except BaseException:
@@ -74,22 +85,36 @@ def build_session(settings: Mapping[str, str] = _NO_SETTINGS, *, app_name: str =
     return spark
 
 
-def _started(builder: SparkSession.Builder) -> SparkSession:
+def _started(
+    builder: SparkSession.Builder, settings: Mapping[str, str], output: JvmOutput | None
+) -> SparkSession:
     """The session; if its start is interrupted, the JVM launched for it ends.
 
     PySpark removes the file in which the JVM reports its port, and a JVM that cannot write it never exits.
     """
-    launches = SparkContext._gateway is None
     try:
+        if output is not None:
+            _launch(settings, output)
         return builder.getOrCreate()
     except Exception:
         raise
     except BaseException:
-        if launches:
+        if output is not None:
             for child in psutil.Process().children():
                 if any("spark-submit" in word or "SparkSubmit" in word for word in child.cmdline()):
                     child.kill()
         raise
+
+
+def _launch(settings: Mapping[str, str], output: JvmOutput) -> None:
+    """Start the JVM as PySpark does, except that its standard error goes to `output`."""
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    try:
+        gateway = launch_gateway(conf, {"stderr": output.writing_end})  # type: ignore[no-untyped-call]
+    finally:
+        output.start()
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+    keep_output(output)
 
 
 def without_checksum_files(spark: SparkSession) -> None:
@@ -164,6 +189,15 @@ def _expected_executors(master: Master, settings: Mapping[str, str]) -> int:
     if not instances.isdecimal():
         raise SessionError(f"spark.executor.instances = {instances!r} is not a whole number")
     return int(instances)
+
+
+def _telling(said: str) -> str:
+    """The first line in which a JVM that did not start says why."""
+    lines = (line.strip() for line in said.splitlines())
+    found = next(
+        (line for line in lines if re.match(r"(Error|Unrecognized|Exception|Caused by)\b", line)), None
+    )
+    return f" ({found})" if found else ""
 
 
 def _one_line(error: Exception) -> str:

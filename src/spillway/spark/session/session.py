@@ -20,7 +20,9 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spillway.errors import CheckpointError, SourceError, ViewError
+from spillway.detail_log import FILE_NAME as LOG_NAME
+from spillway.detail_log import DetailLog, log_of
+from spillway.errors import CheckpointError, SourceError, SpillwayError, ViewError
 from spillway.job import (
     ComputeSettings,
     Job,
@@ -40,12 +42,20 @@ from spillway.model import View
 from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
 from spillway.spark.compute import plan_computation
-from spillway.spark.jvm import adopt_session, build_session, count_executors, stop_session
+from spillway.spark.jvm import (
+    adopt_session,
+    build_session,
+    comes_from_spark,
+    count_executors,
+    jvm_text,
+    stop_session,
+)
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sources import (
     BatchFiles,
     SourceCheck,
     SourceLike,
+    check_log,
     check_mode,
     columns_of,
     file_inputs,
@@ -78,9 +88,19 @@ UserFunction = Callable[[DataFrame, int], None]
 class Session:
     """Runs views on a Spark session: its own, or an existing one, which it does not stop."""
 
-    def __init__(self, spark: SparkSession | None = None, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        settings: Mapping[str, str] | None = None,
+        *,
+        verbose: bool = False,
+        log: Path | None = None,
+    ) -> None:
+        """`verbose` shows what Spark says; `log` takes the details of failures that belong to no checkpoint
+        (by default a temporary file, which the error names)."""
         self._owns_spark = spark is None and SparkContext._active_spark_context is None
-        self.spark = build_session(settings or {}) if spark is None else adopt_session(spark)
+        self._log = log
+        self.spark = build_session(settings or {}, verbose=verbose) if spark is None else adopt_session(spark)
 
     def run(
         self,
@@ -166,6 +186,8 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, SpillwayError) and log_of(error) is None and comes_from_spark(error):
+            DetailLog(self._log, jvm_text).record(error)
         self.stop()
 
     def _start(
@@ -249,6 +271,7 @@ class Session:
                 opened.journal,
             )
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
+            check_log(opened.checkpoint.storage)
             rewind(opened.checkpoint.storage, engine.manifest.batch_id)
             anchors = Anchors(self.spark)
             anchors.of(config.processors)  # before the query reports that it runs
@@ -266,6 +289,7 @@ class Session:
                 and all(map(can_run_again, frames.values())),
                 check=SourceCheck(self.spark, BatchFiles(opened.checkpoint.storage), relations),
                 listener=listener,
+                log=_detail_log(opened.checkpoint.storage),
             )
             undo.pop_all()
             return query
@@ -311,6 +335,11 @@ def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSessio
         anchors.release()
         if not engine.undelivered:
             opened.sink.sweep(())
+
+
+def _detail_log(storage: Storage) -> DetailLog:
+    path = storage.local_path(LOG_NAME)
+    return DetailLog(None if path is None else Path(path), jvm_text)
 
 
 def _identity(

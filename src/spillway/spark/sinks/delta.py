@@ -23,7 +23,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, Transaction
 
-from spillway.errors import SinkError
+from spillway.errors import SinkError, disk_reason
 from spillway.manager import StagedEpoch
 from spillway.spark.sinks.parquet import check_directory
 from spillway.spark.sinks.schema import check_delta_names, parquet_schema
@@ -177,4 +177,5 @@ def _reason(error: Exception) -> str:
     """The error's text in one line, without the colours and backtrace that deltalake adds."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = [line for line in plain.splitlines() if not re.match(r"\s*(\d+: |at )", line)]
-    return " ".join(" ".join(lines).split()) or type(error).__name__
+    text = " ".join(" ".join(lines).split()) or type(error).__name__
+    return disk_reason(text) or text

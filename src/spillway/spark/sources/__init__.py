@@ -7,7 +7,7 @@ from spillway.spark.sources.batch_files import BatchFiles
 from spillway.spark.sources.columns import columns_of
 from spillway.spark.sources.file_input import file_inputs, stored_input
 from spillway.spark.sources.input_rows import policy_settings
-from spillway.spark.sources.log_store import SPARK_DIRECTORY, log_address, require_log_store
+from spillway.spark.sources.log_store import SPARK_DIRECTORY, check_log, log_address, require_log_store
 from spillway.spark.sources.source_check import ColumnCheck, SourceCheck
 from spillway.spark.sources.streaming import FILE_FORMATS, SourceLike, open_source, source_place
 from spillway.spark.sources.text import check_mode, text_options
@@ -22,6 +22,7 @@ __all__ = [
     "SourceCheck",
     "SourceLike",
     "WorkloadSource",
+    "check_log",
     "check_mode",
     "columns_of",
     "file_inputs",

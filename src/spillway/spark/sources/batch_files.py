@@ -7,10 +7,12 @@ A relation that occurs twice has two lines in the offsets and one source.
 """
 
 import json
+import re
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from spillway.errors import CheckpointError
+from spillway.errors import RESTORE, CheckpointError, StateError
 from spillway.spark.sources.log_store import SPARK_DIRECTORY
 from spillway.state.storage import Storage
 
@@ -49,7 +51,7 @@ class BatchFiles:
         lines = self._lines(f"{SPARK_DIRECTORY}/offsets/{batch_id}")[_HEADER_LINES - 1 :]
         if relation >= len(lines) or lines[relation] == "-":
             return None
-        return int(json.loads(lines[relation])["logOffset"])
+        return int(self._entry(f"{SPARK_DIRECTORY}/offsets/{batch_id}", lines[relation])["logOffset"])
 
     def _found(self, source: int, step: int) -> list[str]:
         directory = f"{SPARK_DIRECTORY}/sources/{source}"
@@ -59,12 +61,27 @@ class BatchFiles:
         if str(step) not in entries and not later:
             return []
         name = str(step) if str(step) in entries else f"{later[0]}{COMPACT}"
-        found = (json.loads(line) for line in self._lines(f"{directory}/{name}"))
+        file = f"{directory}/{name}"
+        found = (self._entry(file, line) for line in self._lines(file))
         return [str(entry["path"]) for entry in found if entry["batchId"] == step]
 
+    def _entry(self, name: str, line: str) -> dict[str, Any]:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            raise self._damaged(name)
+        return entry
+
+    def _damaged(self, name: str) -> StateError:
+        return StateError(f"{self.storage.uri(name)}, a file of Spark's log, is corrupted; {RESTORE}")
+
     def _lines(self, name: str) -> list[str]:
-        text: str = self.storage.read(name).to_pybytes().decode()
-        version, *lines = text.splitlines()
+        text: str = self.storage.read(name).to_pybytes().decode(errors="replace")
+        version, *lines = text.splitlines() or [""]
+        if re.fullmatch(r"v\d+", version) is None:
+            raise self._damaged(name)
         if version != VERSION:
             raise CheckpointError(
                 f"{self.storage.uri(name)} has Spark's log version {version}; Spillway reads {VERSION}: "

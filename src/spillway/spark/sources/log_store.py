@@ -4,10 +4,12 @@ A store that Spillway reaches through pyarrow may be unknown to Hadoop. This is 
 written: otherwise Spark would fail when the checkpoint's identity, its owners and the sink already exist.
 """
 
+import json
+
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spillway.errors import CheckpointError
+from spillway.errors import RESTORE, CheckpointError, StateError
 from spillway.state.storage import Storage
 
 SPARK_DIRECTORY = "spark"
@@ -41,3 +43,16 @@ def require_log_store(spark: SparkSession, checkpoint: str) -> None:
             "hadoop-aws in spark.jars.packages, and spark.hadoop.fs.s3.impl = "
             "org.apache.hadoop.fs.s3a.S3AFileSystem)"
         ) from error
+
+
+def check_log(storage: Storage) -> None:
+    """Raises `StateError` if the identity of Spark's log is damaged; Spark's own error names no file."""
+    name = f"{SPARK_DIRECTORY}/metadata"
+    if not storage.exists(name):
+        return
+    try:
+        is_whole = "id" in json.loads(storage.read(name).to_pybytes())
+    except (ValueError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise StateError(f"{storage.uri(name)}, a file of Spark's log, is corrupted; {RESTORE}")

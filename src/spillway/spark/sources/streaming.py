@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from spillway.catalog import check_path, schema_refusal, wrong_type
 from spillway.errors import SourceError
 from spillway.job import SourceSpec, as_written
+from spillway.spark.jvm import as_spillway_error
 from spillway.spark.sources.text import text_options
 from spillway.spark.sources.workload import WorkloadSource
 from spillway.workload import parse_options
@@ -51,7 +52,8 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
         if spec.schema is not None and spec.format.lower() in SELF_DESCRIBING:
             _check_schema(spark, spec, frame.schema, where, known)
     except (PySparkException, Py4JError) as error:
-        raise SourceError(f"{where} cannot be opened: {_reason(error)}") from None
+        told = as_spillway_error(error) or f"cannot be opened: {_reason(error)}"
+        raise SourceError(f"{where} {told}") from None
     return frame
 
 

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 from spillway.errors import SessionError
 from spillway.model import from_text
+from spillway.spark.jvm import first_cause, has_lost_a_task
 from spillway.spark.stream.anchor import Anchor, Anchors
 from spillway.spark.stream.arrow_tasks import ArrowTasks
-from spillway.spark.stream.failure import first_cause, has_lost_a_task
 from spillway.spark.worker import COMMIT_SCHEMA, all_levels, by_level, by_partition
 from spillway.state.graph import (
     Graph,

@@ -17,14 +17,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spillway.detail_log import DetailLog
 from spillway.errors import SpillwayError
 from spillway.manager import Cleaning, Engine, InputEnd
 from spillway.manager.journal import EpochEntry
 from spillway.manager.relocation import Decision
 from spillway.model import group_set, to_json
+from spillway.spark.jvm import as_spillway_error, first_cause
 from spillway.spark.sources import SourceCheck
 from spillway.spark.stream.epoch import SparkEpoch
-from spillway.spark.stream.failure import as_spillway_error, first_cause
 from spillway.spark.stream.run_ahead import RunAhead
 
 RECENT = 100
@@ -52,6 +53,7 @@ class Query:
         runs_ahead: bool = False,
         check: SourceCheck | None = None,
         listener: Listener | None = None,
+        log: DetailLog | None = None,
     ) -> None:
         self.id = query_id
         self.budget_is_hard = budget_is_hard
@@ -60,6 +62,7 @@ class Query:
         self._epoch = epoch
         self._close = close
         self._listener = listener
+        self._log = log
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT)
         self._peak: dict[int, tuple[int, int]] = {}
         self._run_input_rows = self._run_results = self._run_epochs = 0
@@ -230,6 +233,8 @@ class Query:
             if ours is not None or not was_asked:
                 self._error = ours or SpillwayError(first_cause(error))
                 self._error.__cause__ = error
+                if self._log is not None:
+                    self._log.record(self._error)
 
     def _live(self) -> None:
         self._drain()

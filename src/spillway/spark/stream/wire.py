@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.expression import STATISTICS, ColumnRef, Expression
 from spillway.plan.operators import AggregatePlan, JoinPlan, TreePlan
 from spillway.plan.rules import Plan
 from spillway.plan.typing import PlanTypes, plan_types
@@ -63,7 +63,14 @@ def _bind_join(
     wire_inputs = []
     for number, (frame, columns) in enumerate(keyed):
         names = assigned_slots(columns, slots)
-        wire_inputs.append(WireInput(plan.inputs[number].name, tuple(field.name for field in columns), names))
+        own = len(plan.inputs[number].columns)
+        labels = [plan.column_label(ColumnRef(number, place)) for place in range(own)]
+        keys = tuple(field.name for field in columns[own:])
+        wire_inputs.append(
+            WireInput(
+                plan.inputs[number].name, tuple(field.name for field in columns), names, (*labels, *keys)
+            )
+        )
         rows = wired(frame, number, columns, names, slots)
         stream = rows if stream is None else stream.union(rows)
     assert stream is not None
@@ -108,6 +115,9 @@ def _bind_aggregate(
         lateness_us=plan.lateness_us,
         groups=groups,
         result_schema=types.schema,
+        statistic_labels=tuple(
+            plan.column_label(ColumnRef(STATISTICS, number)) for number in range(len(plan.statistics))
+        ),
     )
     return wired(frame, 0, fields, names, slots), Graph.of_one(operator), [fields]
 

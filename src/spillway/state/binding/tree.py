@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from spillway.plan.expression import ColumnRef
 from spillway.plan.operators import (
     Below,
     Grid,
@@ -95,6 +96,15 @@ def _join(
 
 def _input(plan: TreePlan, input_: InputLayout, leaf_slots: Sequence[tuple[str, ...]]) -> WireInput:
     names = tuple(symbol_name(symbol) for symbol in input_.columns)
+    labels = tuple(_label(plan, symbol) for symbol in input_.columns)
     if isinstance(input_.child, Leaf):
-        return WireInput(plan.inputs[input_.child.number].name, names, leaf_slots[input_.child.number])
-    return WireInput(f"join {input_.child.number + 1}", names, names)
+        leaf = input_.child.number
+        return WireInput(plan.inputs[leaf].name, names, leaf_slots[leaf], labels)
+    return WireInput(f"join {input_.child.number + 1}", names, names, labels)
+
+
+def _label(plan: TreePlan, symbol: Symbol) -> str:
+    """What the user calls a column; only columns of leaves are in expressions of the user."""
+    if isinstance(symbol, LeafColumn):
+        return plan.column_label(ColumnRef(symbol.leaf, symbol.column))
+    return symbol_name(symbol)

@@ -32,6 +32,8 @@ class FrameOperator:
     lateness_us: int
     groups: int
     result_schema: pa.Schema
+    statistic_labels: tuple[str, ...] = ()
+    """What the user calls each statistic, for messages."""
 
     @property
     def windows(self) -> tuple[Window, ...]:

@@ -30,13 +30,17 @@ LARGEST = np.iinfo(np.int64).max
 
 
 def statistics_of(
-    statistics: Sequence[Statistic], columns: pa.RecordBatch, ordered: OrderedRows, at: Int64Array
+    statistics: Sequence[Statistic],
+    columns: pa.RecordBatch,
+    ordered: OrderedRows,
+    at: Int64Array,
+    labels: Sequence[str] = (),
 ) -> list[pa.Array]:
-    """Each statistic for the rows at these places of the order."""
+    """Each statistic for the rows at these places of the order; `labels` are the user's names for them."""
     bounds: dict[Frame, tuple[Int64Array, Int64Array]] = {}
     arguments: dict[int, pa.Array] = {}
     results = []
-    for statistic in statistics:
+    for number, statistic in enumerate(statistics):
         if statistic.frame not in bounds:
             bounds[statistic.frame] = ordered.bounds(statistic.frame, at)
         starts, ends = bounds[statistic.frame]
@@ -45,7 +49,11 @@ def statistics_of(
             continue
         if statistic.argument not in arguments:
             arguments[statistic.argument] = columns.column(statistic.argument).take(pa.array(ordered.rows))
-        results.append(_statistic(statistic, arguments[statistic.argument], starts, ends))
+        try:
+            results.append(_statistic(statistic, arguments[statistic.argument], starts, ends))
+        except ViewError as error:
+            shown = labels[number] if labels else f"statistic {number + 1}"
+            raise ViewError(f"{error} (in {shown})") from None
     return results
 
 

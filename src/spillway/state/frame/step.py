@@ -132,7 +132,7 @@ class FrameStep:
         hashes = np.concatenate([tail.hashes, delta.hashes])
         ordered = ordered_rows(hashes, columns, operator.key_columns, operator.time, operator.order)
         at = np.flatnonzero(ordered.rows >= tail.rows)
-        statistics = statistics_of(operator.statistics, columns, ordered, at)
+        statistics = statistics_of(operator.statistics, columns, ordered, at, operator.statistic_labels)
         rows = delta.take(ordered.rows[at] - tail.rows)
         self._state.meter.sample()
         for start in range(0, rows.rows, limits.chunk_rows):

@@ -51,12 +51,14 @@ class ExchangeFile:
             self._file = self._storage.open_output(self.name)
             self._writer = pa.ipc.new_file(self._file, batch.schema)
         self.rows += batch.num_rows
-        self._writer.write_batch(batch)
+        with self._storage.writing(self.name):
+            self._writer.write_batch(batch)
 
     def close(self) -> None:
         if self._writer is not None:
-            self._writer.close()
-            self._file.close()
+            with self._storage.writing(self.name):
+                self._writer.close()
+                self._file.close()
 
 
 def read_exchange(storage: Storage, names: Iterable[str]) -> Iterator[pa.RecordBatch]:
@@ -87,7 +89,7 @@ class ExchangeWriter:
         own = group_of(hashes, self._operator.groups)
         self.rows += len(hashes)
         self.group_results += np.bincount(own, minlength=self._operator.groups)
-        arrays = output_arrays(len(hashes), outputs, self._operator.result_schema, columns)
+        arrays = output_arrays(self._operator, len(hashes), outputs, columns)
         parts = self._edge.hashes
         downstream = folded([part.to_numpy() for part in arrays[:parts]])
         if self._edge.keeps_group:

@@ -15,7 +15,7 @@ from spillway.state.join.operator import JoinOperator
 from spillway.state.join.probe import Combinations, Gathering, chunk, probe, verify
 from spillway.state.orders import NO_BOUND, Limits
 from spillway.state.rows import SortedRows
-from spillway.state.step import Writer
+from spillway.state.step import Writer, column_labels
 
 LEAST_ROWS = 16
 """Blocks and chunks are not cut below this many rows: their fixed costs would be all that there is."""
@@ -85,7 +85,8 @@ class Production:
         if found.collisions:
             results = verify(results, operator.key_columns)
         if operator.residual is not None and results.rows:
-            results = results.filter(evaluate(operator.residual, results.values, results.rows))
+            labels = column_labels(operator)
+            results = results.filter(evaluate(operator.residual, results.values, results.rows, labels))
         if results.rows:
             self.writer.write_rows(results.hashes(), operator.outputs, results.values)
 

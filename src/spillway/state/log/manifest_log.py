@@ -14,7 +14,7 @@ import socket
 from collections.abc import Iterator
 from typing import TypeVar
 
-from spillway.errors import CheckpointError
+from spillway.errors import CheckpointError, StateError
 from spillway.model import from_json, to_json
 from spillway.state.log.manifest import NO_BATCH, Manifest
 from spillway.state.log.record import EpochRecord
@@ -98,7 +98,7 @@ class ManifestLog:
         snapshots: list[tuple[int, str]] = []
         records: list[tuple[int, str]] = []
         for name in self._storage.list("manifest/"):
-            number = int(name.rsplit("/", 1)[-1].split(".", 1)[0])
+            number = _number(self._storage, name)
             (snapshots if name.endswith(_SNAPSHOT) else records).append((number, name))
         return sorted(snapshots), sorted(records)
 
@@ -117,7 +117,18 @@ def _owner(token: int) -> str:
 
 
 def _newest_token(storage: Storage) -> int:
-    return max((int(name.split(".", 1)[0]) for name in storage.entries("owners")), default=0)
+    return max((_number(storage, f"owners/{name}") for name in storage.entries("owners")), default=0)
+
+
+def _number(storage: Storage, name: str) -> int:
+    """The epoch or the token in a file's name."""
+    number = name.rsplit("/", 1)[-1].split(".", 1)[0]
+    if not number.isdecimal():
+        raise StateError(
+            f"{storage.uri(name)} is not a file of Spillway; move it out of the checkpoint, then run the "
+            "command again"
+        )
+    return int(number)
 
 
 def _take_over(storage: Storage) -> int:

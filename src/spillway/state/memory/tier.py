@@ -108,9 +108,10 @@ class MemoryTier:
         except OSError as error:
             aside.unlink(missing_ok=True)
             free = shutil.disk_usage(path.parent).free
+            reason = os.strerror(error.errno) if error.errno else error
             raise StateError(
                 f"host {socket.gethostname()} cannot keep {segment.nbytes} bytes of state in {path.parent}, "
-                f"which has {free} bytes free ({error.strerror or error}): enlarge the file system, lower "
+                f"which has {free} bytes free ({reason}): enlarge the file system, lower "
                 "[run] memory, or give another directory in [run] tier"
             ) from error
 

@@ -10,6 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from spillway.errors import StateError, file_reason
+
 TMPFS = Path("/dev/shm")  # noqa: S108 - directories below it are private to the user
 ROOM_BYTES = 256 << 20
 """Free space that a tmpfs must have to be used when no budget is given."""
@@ -29,7 +31,14 @@ class TierDirectory:
         Before the first epoch only: then what is there is of an earlier life of the query, which was killed.
         """
         directory = Path(self.path)
-        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._clear(directory, process)
+        except OSError as error:
+            reason = file_reason(error, "give another directory in [run] tier")
+            raise StateError(f"cannot create the memory tier in {directory}: {reason}") from error
+
+    def _clear(self, directory: Path, process: int | None) -> None:
         for entry in directory.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from spillway.errors import StateError
+from spillway.errors import RESTORE, StateError
 from spillway.model import GroupSet, listed
 from spillway.state.rows.sorted_rows import SortedRows, rows_only
 from spillway.state.storage import Storage, SummedFile, crc32
@@ -95,7 +95,7 @@ def map_run(storage: Storage, run: Run) -> SortedRows:
     if source.size() != run.bytes:
         raise StateError(
             f"state file {storage.uri(run.name)} is cut: {source.size()} bytes, expected {run.bytes}; "
-            "restore it from a backup"
+            f"{RESTORE}"
         )
     return decode(source, storage.uri(run.name))
 
@@ -107,7 +107,7 @@ def read_encoded(storage: Storage, name: str, size: int, checksum: int) -> Sorte
     if buffer.size != size or actual != checksum:
         raise StateError(
             f"state file {storage.uri(name)} is corrupted: {buffer.size} bytes and checksum {actual:08x}, "
-            f"expected {size} and {checksum:08x}; restore it from a backup"
+            f"expected {size} and {checksum:08x}; {RESTORE}"
         )
     return decode(pa.BufferReader(buffer), storage.uri(name))
 
@@ -155,7 +155,7 @@ def decode_with_metadata(source: pa.NativeFile, where: str) -> tuple[SortedRows,
             )
         batch = reader.get_batch(0)
     except pa.ArrowInvalid as error:
-        raise StateError(f"state file {where} cannot be read: {error}; restore it from a backup") from error
+        raise StateError(f"state file {where} cannot be read: {error}; {RESTORE}") from error
     hashes = batch.column(0).to_numpy()
     columns = batch.remove_column(0) if batch.num_columns > 1 else rows_only(batch.num_rows)
     return SortedRows(np.asarray(hashes, dtype=np.int64), columns), metadata

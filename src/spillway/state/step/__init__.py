@@ -14,6 +14,7 @@ from spillway.state.step.operator import (
     Operator,
     OperatorEdge,
     WireInput,
+    column_labels,
 )
 from spillway.state.step.parked_input import ParkedInput
 from spillway.state.step.phases import Phases
@@ -44,6 +45,7 @@ __all__ = [
     "WireInput",
     "Writer",
     "Written",
+    "column_labels",
     "nonzero",
     "output_arrays",
     "result_writer",

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, Self
 import pyarrow as pa
 
 from spillway.model import Window
-from spillway.plan.expression import ColumnRef
+from spillway.plan.expression import ColumnRef, Labels
 from spillway.state.orders import Orders
 from spillway.state.rows import CompactionLimits, Run
 from spillway.state.step.retention import Retention
@@ -29,6 +29,11 @@ class WireInput:
     name: str
     columns: tuple[str, ...]
     slots: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    """What the user calls each column, for messages; none: the name of the column."""
+
+    def label(self, column: int) -> str:
+        return self.labels[column] if self.labels else f"{self.name}.{self.columns[column]}"
 
 
 class Operator(Protocol):
@@ -71,6 +76,11 @@ class Operator(Protocol):
 
     def extra_merges(self, runs: Sequence[Run], limits: CompactionLimits, merges: Merges) -> Merges:
         """Runs that are worth merging besides `merges`, which are chosen by size."""
+
+
+def column_labels(operator: Operator) -> Labels:
+    """What the user calls the columns of an operator's inputs."""
+    return lambda ref: operator.inputs[ref.input].label(ref.column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spillway.errors import SinkError, StateError
+from spillway.errors import SinkError, StateError, file_reason
 from spillway.plan.expression import ColumnRef, Columns, Expression, evaluate
 from spillway.state.orders import NO_BOUND
 from spillway.state.rows import Int64Array, group_of
 from spillway.state.step.lineage import LineageCounter
 from spillway.state.step.meter import MemoryMeter
-from spillway.state.step.operator import Operator
+from spillway.state.step.operator import Operator, column_labels
 from spillway.state.step.tally import lineage_counters
 from spillway.state.step.task import Task
 from spillway.state.storage import Storage
@@ -112,8 +112,8 @@ class ResultWriter:
         for join, ref in self._lineage:
             self.lineage_results[join] += self._counters[join].count(columns(ref).to_numpy())
         if self._storage is not None:
+            arrays = output_arrays(self._operator, len(hashes), outputs, columns)
             schema = self._operator.result_schema
-            arrays = output_arrays(len(hashes), outputs, schema, columns)
             self._write(self._storage, pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def _write(self, storage: Storage, batch: pa.RecordBatch) -> None:
@@ -153,10 +153,10 @@ class ResultWriter:
         try:
             yield
         except (OSError, pa.ArrowException, StateError) as error:
-            raise SinkError(
-                f"cannot write results of the sink to {storage.uri(self._file_name)}: "
-                f"{' '.join(str(error).split())}; make room or correct it, and run the job again"
-            ) from error
+            cause = error.__cause__ or error if isinstance(error, StateError) else error
+            reason = file_reason(cause, "correct that, then run the command again")
+            where = storage.uri(self._file_name)
+            raise SinkError(f"cannot write results of the sink to {where}: {reason}") from error
 
     @property
     def _file_name(self) -> str:
@@ -179,11 +179,12 @@ class ResultWriter:
 
 
 def output_arrays(
-    rows: int, outputs: Sequence[Expression], schema: pa.Schema, columns: Columns
+    operator: Operator, rows: int, outputs: Sequence[Expression], columns: Columns
 ) -> list[pa.Array]:
-    """The values of the outputs for some rows, in the types of the schema."""
+    """The values of the outputs for some rows, in the types of the operator's results."""
     arrays = []
-    for value, field in zip(outputs, schema, strict=True):
-        array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows)
+    labels = column_labels(operator)
+    for value, field in zip(outputs, operator.result_schema, strict=True):
+        array = columns(value) if isinstance(value, ColumnRef) else evaluate(value, columns, rows, labels)
         arrays.append(array if array.type == field.type else array.cast(field.type))
     return arrays

@@ -7,7 +7,7 @@ cut short or altered is refused by name; nothing is ever guessed from half a fil
 import json
 from typing import Any
 
-from spillway.errors import CheckpointError, StateError
+from spillway.errors import RESTORE, CheckpointError, StateError
 from spillway.model import compact
 from spillway.state.storage.checksum import crc32
 from spillway.state.storage.storage import Storage
@@ -28,15 +28,13 @@ def read_document(storage: Storage, name: str) -> dict[str, Any]:
         fields = json.loads(header)
         version, checksum = fields["spillway"], fields["crc32"]
     except (ValueError, KeyError, TypeError):
-        raise StateError(f"{where} is corrupted: no header; restore it from a backup") from None
+        raise StateError(f"{where} is corrupted: no header; {RESTORE}") from None
     if version != FORMAT_VERSION:
         raise CheckpointError(
             f"{where} has format version {version}, this Spillway reads {FORMAT_VERSION}; "
             "use the version that wrote it, or start with a new checkpoint directory"
         )
     if checksum != f"{crc32(text):08x}":
-        raise StateError(
-            f"{where} is corrupted: checksum {crc32(text):08x}, expected {checksum}; restore it from a backup"
-        )
+        raise StateError(f"{where} is corrupted: checksum {crc32(text):08x}, expected {checksum}; {RESTORE}")
     body: dict[str, Any] = json.loads(text)
     return body

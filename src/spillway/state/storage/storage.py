@@ -17,7 +17,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -27,7 +27,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 from pyarrow import fs as arrow_fs
 
-from spillway.errors import CheckpointError, StateError
+from spillway.errors import RESTORE, CheckpointError, StateError, file_reason
 from spillway.state.storage.checksum import Data, buffers
 from spillway.state.storage.object_store import open_store, put_new, reason
 
@@ -130,6 +130,10 @@ class Storage:
                 self._make_parent(target)
                 return pa.OSFile(target, "wb")
 
+    def writing(self, path: str) -> AbstractContextManager[None]:
+        """Around the use of an open file: whatever goes wrong with it names the file."""
+        return self._reporting("write", path)
+
     @contextmanager
     def output(self, path: str) -> Iterator[pa.NativeFile]:
         """The same, closed at the end; whatever goes wrong with it meanwhile names the file."""
@@ -199,10 +203,8 @@ class Storage:
             self.write(probe, b"spillway")
             self.delete([probe])
         except StateError as error:
-            cause = error.__cause__ or error
-            raise CheckpointError(
-                f"cannot write to {self.root}: {_cause(cause)}; give a directory this user can write to"
-            ) from error
+            cause = file_reason(error.__cause__ or error, "give a directory this user can write to")
+            raise CheckpointError(f"cannot write to {self.root}: {cause}") from error
 
     def _open(self) -> Any:
         if self._filesystem is None:
@@ -212,7 +214,7 @@ class Storage:
                 try:
                     self._filesystem, self._base = arrow_fs.FileSystem.from_uri(self.root)
                 except (OSError, ValueError, ImportError) as error:
-                    raise StateError(f"cannot open {self.root}: {_cause(error)}") from error
+                    raise StateError(f"cannot open {self.root}: {file_reason(error)}") from error
         return self._filesystem
 
     def _locate(self, path: str) -> str:
@@ -254,9 +256,9 @@ class Storage:
         try:
             yield
         except FileNotFoundError as error:
-            raise StateError(f"cannot {action} {self.uri(path)}: it does not exist") from error
+            raise StateError(f"cannot {action} {self.uri(path)}: it does not exist; {RESTORE}") from error
         except (OSError, pa.ArrowException) as error:
-            raise StateError(f"cannot {action} {self.uri(path)}: {_cause(error)}") from error
+            raise StateError(f"cannot {action} {self.uri(path)}: {file_reason(error)}") from error
         except BaseError as error:
             raise StateError(f"cannot {action} {self.uri(path)}: {reason(error)}") from error
 
@@ -325,9 +327,3 @@ def _rename(old: Path, new: Path) -> None:
             raise
         new.parent.mkdir(parents=True, exist_ok=True)
         old.replace(new)
-
-
-def _cause(error: BaseException) -> str:
-    """An error's reason in one line."""
-    text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-    return " ".join(text.split())

@@ -139,3 +139,12 @@ def test_nan_is_larger_than_any_number() -> None:
     values = [float("inf"), float("nan"), -1.0]
     assert frame_of(values, pa.float64(), "min")[-1] == -1.0
     assert isnan(frame_of(values, pa.float64(), "max")[-1])
+
+
+def test_a_sum_that_overflows_is_named() -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array([2**63 - 1] * 2)], names=["ts", "paid"])
+    ordered = ordered_rows(np.zeros(2, dtype=np.int64), batch, (), 0, ())
+    statistics = [Statistic("count", None, Frame("rows", 1)), Statistic("sum", 1, Frame("rows", 1))]
+    labels = ("count(*) over 2 rows", "sum(paid) over 2 rows")
+    with pytest.raises(ViewError, match=r"overflows; cast .* \(in sum\(paid\) over 2 rows\)"):
+        statistics_of(statistics, batch, ordered, np.arange(2), labels)

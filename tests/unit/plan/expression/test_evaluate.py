@@ -228,3 +228,13 @@ def test_big_integers_are_compared_exactly_with_integers_and_as_double_with_doub
 def test_dictionary_and_large_strings_are_read() -> None:
     arrays = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["x", None], pa.large_string())]
     assert evaluate(Call("||", (A, B)), lambda ref: arrays[ref.input], 2).to_pylist() == ["ax", None]
+
+
+def test_errors_show_columns_as_the_reader_knows_them() -> None:
+    names = {A: "p.price", B: "[v: upper(shares)]"}
+    arrays = [pa.array([1]), pa.array([0])]
+    ratio = Call("/", (A, B))
+    with pytest.raises(ViewError, match=r"\(in p\.price / \[v: upper\(shares\)\]\)"):
+        evaluate(ratio, lambda ref: arrays[ref.input], 1, names.__getitem__)
+    with pytest.raises(ViewError, match=r"string.*\(in p\.price / \[v"):
+        result_type(ratio, lambda _: pa.string(), names.__getitem__)

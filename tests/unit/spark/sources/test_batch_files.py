@@ -1,12 +1,15 @@
 """Which files a batch has, from logs as Spark writes them, with one file for every few steps."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillway.errors import CheckpointError, StateError
 from spillway.spark.sources.batch_files import BatchFiles
+from spillway.spark.sources.log_store import check_log
 from spillway.state.storage.storage import Storage
 
 
@@ -62,3 +65,30 @@ def test_every_file_is_in_one_batch(
         first = f"file:///d{source}/0-0" if done[source] else None
         assert files.first(f"/d{source}") == first
     assert files.first("/d") is None
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "v1\n{}\nnot json", "v1\n{}\n7"])
+def test_a_damaged_file_of_the_log_is_named(tmp_path: Path, text: str) -> None:
+    offsets = tmp_path / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text(text)
+    with pytest.raises(StateError, match=r"spark/offsets/0, a file of Spark's log, is corrupted; restore it"):
+        BatchFiles(Storage(str(tmp_path))).of(0, 0, 0)
+
+
+def test_a_log_of_another_spark_is_named(tmp_path: Path) -> None:
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "offsets" / "0").write_text("v2\n{}\n-")
+    with pytest.raises(CheckpointError, match=r"offsets/0 has Spark's log version v2; Spillway reads v1"):
+        BatchFiles(Storage(str(tmp_path))).of(0, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "{}", "7"])
+def test_a_damaged_identity_of_the_log_is_named(tmp_path: Path, text: str) -> None:
+    check_log(Storage(str(tmp_path)))  # a new checkpoint has none
+    (tmp_path / "spark").mkdir()
+    (tmp_path / "spark" / "metadata").write_text('{"id":"379ead86"}')
+    check_log(Storage(str(tmp_path)))
+    (tmp_path / "spark" / "metadata").write_text(text)
+    with pytest.raises(StateError, match=r"spark/metadata, a file of Spark's log, is corrupted; restore it"):
+        check_log(Storage(str(tmp_path)))

@@ -245,3 +245,13 @@ def test_a_checkpoint_of_an_older_format_is_refused(tmp_path: Path) -> None:
         CheckpointError, match=r"has format version 3, this Spillway reads 4; use the version"
     ):
         log.load(PLACEMENT)
+
+
+@pytest.mark.parametrize("place", ["manifest", "owners"])
+def test_a_file_of_somebody_else_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).mkdir()
+    (tmp_path / place / "note.txt").write_text("mine")
+    with pytest.raises(
+        StateError, match=rf"{tmp_path}/{place}/note.txt is not a file of Spillway; move it out"
+    ):
+        ManifestLog(Storage(str(tmp_path))).load((0,))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spillway.errors import SinkError
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import NO_BOUND
@@ -42,3 +43,13 @@ def test_a_file_ends_before_what_parquet_notes_of_it_is_too_much(
     ids = sorted(value for file in found for value in file.read()["id"].to_pylist())
     assert ids == list(range(10 * chunks))
     assert writer.rows == 10 * chunks
+
+
+def test_a_sink_that_cannot_be_created_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    writer = ResultWriter(OPERATOR, str(tmp_path / "file"), "out", "snappy", {})
+    with pytest.raises(
+        SinkError, match=r"cannot write results of the sink to \S+/file/out: .*; correct that"
+    ) as told:
+        writer.write_rows(np.zeros(1, dtype=np.int64), OPERATOR.outputs, lambda _: pa.array([1]))
+    assert str(told.value).count("file/out") == 1

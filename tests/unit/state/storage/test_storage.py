@@ -196,3 +196,15 @@ def test_checksum_does_not_depend_on_the_cuts(parts: list[bytes]) -> None:
     whole = b"".join(parts)
     assert crc32(parts) == crc32(whole) == crc32([pa.py_buffer(part) for part in parts])
     assert crc32(parts[1:], crc32(parts[:1])) == crc32(whole)
+
+
+def test_a_full_disk_names_the_file_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("/dev/full")
+    told = rf"cannot write {tmp_path}/a: No space left on device; free some space there"
+    with pytest.raises(StateError, match=told), Storage(str(tmp_path)).output("a") as file:
+        file.write(b"x" * 100_000)
+
+
+def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"cannot read .*/none: it does not exist; restore it from a backup"):
+        Storage(str(tmp_path)).read("none")
