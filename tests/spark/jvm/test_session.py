@@ -205,8 +205,7 @@ def test_without_any_java_the_packaged_one_runs_spark(tmp_path: Path) -> None:
     assert answer["heap"] < 700 * 2**20, "the user's driver memory wins"
     assert answer["rows"] == 60
     assert answer["left"] == []
-    lines = answer["stderr"].splitlines()
-    assert all(line.startswith("WARNING: ") for line in lines), "Spark is quiet; Java's own warnings stay"
+    assert answer["stderr"] == "", "what Java and Spark say is kept, not shown"
 
 
 @pytest.mark.parametrize("url", ["spark://127.0.0.1:1", "spark://127.0.0.1:1,localhost:2"])
@@ -224,3 +223,23 @@ def test_one_standby_master_that_answers_is_enough() -> None:
 def test_a_master_without_port_is_refused() -> None:
     with pytest.raises(SessionError, match="'host' is not host:port"):
         require_reachable(parse_master("spark://host"))
+
+
+def test_a_java_that_does_not_start_says_why(tmp_path: Path) -> None:
+    program = (
+        "from spillway.spark.jvm import build_session\nfrom spillway.detail_log import log_of\n"
+        "try:\n    build_session({'spark.driver.extraJavaOptions': '-XX:+Nonsense'})\n"
+        "except Exception as error:\n    print(error)\n    print(open(log_of(error)).read())\n"
+    )
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environ | {VARIABLE: os.environ[VARIABLE]},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    told, details = done.stdout.split("\n", 1)
+    assert "Spark did not start" in told and "Unrecognized VM option 'Nonsense'" in told
+    assert "JAVA_GATEWAY_EXITED" in details and "Could not create the Java Virtual Machine" in details
+    assert done.stderr == ""

@@ -45,6 +45,8 @@ _RECORD = re.compile(r"record parsing: (.*?)\.?$", re.MULTILINE)
 _EXPRESSION = re.compile(
     r"\[[A-Z0-9_.]+\] (?P<why>[^\n]+)\n== SQL \([^)\n]*\) ==\n(?P<sql>.+?)\n\^", re.DOTALL
 )
+_BAD_VALUE = re.compile(r"\[[A-Z0-9_.]+\] (?P<why>[^\n]+) SQLSTATE: 22\w{3}\b")
+"""For casts that overflow, Spark does not quote the expression."""
 _LOG_FILE = re.compile(r"Failed to read log file (\S+?)\. ")
 _LOG_PLACE = re.compile(r"checkpointLocation=([^,\]]+)")
 _LOG_CLASSES = ("HDFSMetadataLog", "CheckpointFileManager", "StreamMetadata")
@@ -55,11 +57,13 @@ _BARRIER_FAILED = "Could not recover from a failed barrier ResultStage"
 def as_spillway_error(error: BaseException) -> SpillwayError | None:
     """The Spillway error that `error` is or carries, or None when it is none of ours."""
     seen: BaseException | None = error
+    texts = []
     while seen is not None:
         if isinstance(seen, SpillwayError):
             return seen
+        texts.append(str(seen))
         seen = seen.__cause__ or seen.__context__
-    text = str(error)
+    text = "\n".join(texts)  # stack traces of Java are in the text of the cause
     match = _OURS.search(text)
     if match is not None:
         kind = getattr(errors, match[1], SpillwayError)
@@ -106,10 +110,11 @@ def _bad_log(text: str) -> StateError | None:
 def _bad_expression(text: str) -> EvaluationError | None:
     """An expression over one input, which Spark evaluates before rows enter the view."""
     found = _EXPRESSION.search(text)
-    if found is None:
-        return None
-    sql = _one_line(found["sql"]).replace("`", "")
-    return EvaluationError(f"{sql} fails on a row: {_one_line(found['why'])}")
+    if found is not None:
+        sql = _one_line(found["sql"]).replace("`", "")
+        return EvaluationError(f"{sql} fails on a row: {_one_line(found['why'])}")
+    found = _BAD_VALUE.search(text)
+    return None if found is None else EvaluationError(f"the view fails on a row: {_one_line(found['why'])}")
 
 
 def _bad_disk(text: str) -> SpillwayError | None:

@@ -39,6 +39,7 @@ DEFAULT_PROPERTIES: Mapping[str, str] = {
     "delta.logRetentionDuration": "interval 1 days",
 }
 
+_RESTORE = "correct that, or restore the table from a backup"
 LOG_CLEANUP_EPOCHS = 100
 """Commits between two searches for expired log entries, if the table allows them: each lists the whole
 log."""
@@ -73,7 +74,7 @@ class DeltaSink:
         try:
             table = DeltaTable(self._uri, storage_options=self._storage_options)
         except (DeltaError, OSError, ValueError) as error:
-            raise SinkError(f"cannot open Delta table {self._uri}: {_reason(error)}") from error
+            raise SinkError(f"cannot open Delta table {self._uri}: {_reason(error, _RESTORE)}") from error
         return table.metadata().configuration.get(OWNER_PROPERTY) == query_id
 
     def prepare(self, query_id: str, schema: pa.Schema) -> None:
@@ -85,7 +86,7 @@ class DeltaSink:
                 self._create(query_id, wanted)
             table = DeltaTable(self._uri, storage_options=self._storage_options)
         except (DeltaError, OSError, ValueError) as error:
-            raise SinkError(f"cannot open Delta table {self._uri}: {_reason(error)}") from error
+            raise SinkError(f"cannot open Delta table {self._uri}: {_reason(error, _RESTORE)}") from error
         self._check_owner(table, query_id, wanted)
         self._staging.prepare()
         self._table, self._schema = table, wanted
@@ -97,7 +98,7 @@ class DeltaSink:
             self._table.update_incremental()
             version = self._table.transaction_version(query_id)
         except (DeltaError, OSError, ValueError) as error:
-            raise SinkError(f"cannot read Delta table {self._uri}: {_reason(error)}") from error
+            raise SinkError(f"cannot read Delta table {self._uri}: {_reason(error, _RESTORE)}") from error
         return -1 if version is None else version
 
     def commit(self, epoch: StagedEpoch) -> None:
@@ -112,7 +113,8 @@ class DeltaSink:
             if epoch.sequence <= self.last_committed(epoch.query_id):
                 return  # The transaction succeeded; the failure came after it, or another driver was first.
             raise SinkError(
-                f"cannot commit epoch {epoch.sequence} to Delta table {self._uri}: {_reason(error)}"
+                f"cannot commit epoch {epoch.sequence} to Delta table {self._uri}: "
+                f"{_reason(error, 'correct that, then run the command again')}"
             ) from error
 
     def sweep(self, keep: Collection[str]) -> int:
@@ -173,9 +175,9 @@ class DeltaSink:
         )
 
 
-def _reason(error: Exception) -> str:
-    """The error's text in one line, without the colours and backtrace that deltalake adds."""
+def _reason(error: Exception, remedy: str) -> str:
+    """The error in one line, without the colours and backtrace of deltalake, and what to do about it."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = [line for line in plain.splitlines() if not re.match(r"\s*(\d+: |at )", line)]
     text = " ".join(" ".join(lines).split()) or type(error).__name__
-    return disk_reason(text) or text
+    return disk_reason(text) or f"{text}; {remedy}"

@@ -55,6 +55,12 @@ TOLD: dict[str, tuple[str, type[SpillwayError], str]] = {
         "price / price fails on a row: Division by zero. Use `try_divide` to tolerate divisor being 0 and "
         "return NULL instead.",
     ),
+    "cast": (
+        '[CAST_OVERFLOW] The value 1000L of the type "BIGINT" cannot be cast to "TINYINT" due to overflow. '
+        "Use `try_cast` to tolerate overflow and return NULL instead. SQLSTATE: 22003\n\tat x",
+        EvaluationError,
+        'the view fails on a row: The value 1000L of the type "BIGINT" cannot be cast to "TINYINT"',
+    ),
     "log of Spark": (
         f"{STREAM}Failed to read log file file:/data/state/spark/offsets/2. [MALFORMED_LOG_FILE] Log file "
         "was malformed: failed to read correct log version from garbage. SQLSTATE: KD002",
@@ -81,6 +87,15 @@ def test_the_line_names_the_file_or_the_expression_and_what_to_do(name: str) -> 
     assert type(found) is kind
     assert str(found).startswith(told)
     assert "SQLSTATE" not in str(found)
+
+
+def test_a_stack_trace_in_the_cause_tells_where_it_happened() -> None:
+    text, kind, told = TOLD["full log"]
+    first, rest = text.split("\tat ")
+    error = RuntimeError(first)
+    error.__context__ = ValueError(f": {FULL}\n\tat {rest}")
+    found = as_spillway_error(error)
+    assert type(found) is kind and str(found).startswith(told)
 
 
 def test_what_is_not_known_is_told_without_clutter() -> None:
