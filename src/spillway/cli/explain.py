@@ -7,6 +7,7 @@ import typer
 
 from spillway.cli.compute import explain_compute
 from spillway.cli.output import print_json, print_text, say
+from spillway.cli.spark import spark_session
 from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError
 

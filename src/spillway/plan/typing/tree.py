@@ -50,7 +50,7 @@ def tree_output_types(
         def type_of(ref: ColumnRef, own: OperatorLayout = own) -> pa.DataType:
             return symbol_type(own.inputs[ref.input].columns[ref.column], leaf_type)
 
-        def label(ref: ColumnRef, own: OperatorLayout = own) -> str:
+        def label(ref: ColumnRef, own: OperatorLayout = own, number: int = number) -> str:
             symbol = own.inputs[ref.input].columns[ref.column]
             if isinstance(symbol, LeafColumn):
                 return plan.column_label(ColumnRef(symbol.leaf, symbol.column))
