@@ -22,7 +22,7 @@ def with_event_time(columns: tuple[Column, ...], spec: SourceSpec) -> tuple[Colu
         return columns
     lateness = _LATENESS.fullmatch(spec.lateness)
     named = [column for column in columns if column.name.lower() == spec.event_time.lower()]
-    is_time = len(named) == 1 and named[0].type in ("timestamp", "timestamp_ntz")
+    is_time = len(named) == 1 and named[0].type == "timestamp"
     if lateness is None or not is_time or re.fullmatch(r"\w+", spec.event_time) is None:
         raise NeedsSparkError(
             f"[sources.{spec.name}] event_time = {spec.event_time!r}, lateness = {spec.lateness!r}"

@@ -129,6 +129,8 @@ def _check_declared(spec: SourceSpec, declared: tuple[Column, ...], files: Sourc
     for column in declared:
         found = stored.get(column.name.lower())
         if column.name.lower() in {partition.name.lower() for partition in files.partitions}:
+            if found is not None:
+                raise NeedsSparkError(f"{files.paths[0]} and its directory both have {column.name}")
             continue
         if found is None:
             raise NeedsSparkError(f"{files.paths[0]} has no column {column.name}, but other files may")

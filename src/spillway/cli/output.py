@@ -53,7 +53,8 @@ def moves(console: "Console") -> bool:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    print_text(json.dumps(redacted_values(dict(value))))
+    sys.stdout.write(json.dumps(redacted_values(dict(value))) + "\n")
+    sys.stdout.flush()
 
 
 def print_text(text: str) -> None:

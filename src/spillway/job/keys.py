@@ -51,6 +51,10 @@ class DeclaredKey:
     def is_required(self) -> bool:
         return self.default is REQUIRED
 
+    def is_default(self, value: object) -> bool:
+        """Whether a value may go unchecked: the default itself, not what is only equal to it (2.0, True)."""
+        return type(value) is type(self.default) and bool(value == self.default)
+
     def place(self, table: str, base: Path | None = None) -> KeyPlace:
         *tables, name = self.name.split(".")
         return KeyPlace(".".join([table[:-1], *tables]) + "]", name, base)
@@ -91,7 +95,7 @@ def check_values(config: Any, table: str) -> None:
     """Refuse values that no job file may have; for configs that are made in Python."""
     for key in keys_of(type(config)):
         value = getattr(config, key.attribute)
-        if key.is_required or value != key.default:
+        if not key.is_default(value):
             key.kind.parse(value, key.place(table))
 
 
@@ -105,7 +109,7 @@ def from_keywords(config: type[Any], given: Mapping[str, Any], table: str, call:
         key = next((key for key in keys if key.attribute == name), None) or _fitting(keys, name, value)
         if key.attribute in values:
             raise JobError(f"{call} has both {key.name} and {key.attribute}; give one of them")
-        is_default = not key.is_required and value == key.default
+        is_default = key.is_default(value)
         values[key.attribute] = value if is_default else key.kind.parse(value, key.place(table))
     return values
 

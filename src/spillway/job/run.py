@@ -284,6 +284,8 @@ class RunConfig:
                     f"{RUN} {name} has {len(values)} values for {self.processors} processors; "
                     "give one for each"
                 )
+        if self.memory_bytes is not None and self.memory_each:
+            raise JobError("[run] memory is given for all processors and for each; give one of them")
         if self.rotation and self.memory_bytes is None and not self.memory_each:
             raise JobError(f'{RUN} rotation = true needs a memory limit; add memory = "64MB"')
 

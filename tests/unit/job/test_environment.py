@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillway.cli.output import print_json
 from spillway.errors import JobError, SourceError
 from spillway.job import Document, as_written
 from spillway.job.environment import Expanded, expanded
@@ -143,3 +144,18 @@ def test_a_wrong_value_is_told_by_the_name_of_its_variable(
     with pytest.raises(JobError, match=message) as caught:
         Document(SECRETS, tmp_path, environment=VARIABLES | variables).run_job()
     assert "hunter2" not in str(caught.value)
+
+
+def test_words_of_a_journal_entry_stay_readable(tmp_path: Path) -> None:
+    """A value that is also an ordinary word hides nothing but free texts."""
+    hide("WORD", "failed round")
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        journal.append(FailedRoundEntry(7.5, "the failed round of hunter2"))
+    found = json.loads((tmp_path / "journal.jsonl").read_text())
+    assert (found["kind"], found["error"]) == ("failed round", "the ${WORD} of hunter2")
+
+
+def test_keys_of_printed_json_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    hide("STORE", "rows")
+    print_json({"rows": 2, "path": "a/rows"})
+    assert json.loads(capsys.readouterr().out) == {"rows": 2, "path": "a/${STORE}"}

@@ -34,11 +34,14 @@ def test_a_checkpoint_has_one_id_for_ever(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"view": "SELECT 2"}, "the view was SELECT 1, now it is SELECT 2"),
+        ({"view": "SELECT 2", "fingerprint": "beef"}, "the view was SELECT 1, now it is SELECT 2"),
         ({"schema": (("int",),)}, r"the schema was .*bigint.*, now it is \[\['int'\]\]"),
         ({"groups": 8}, "groups was 256, now it is 8"),
         ({"fingerprint": "beef"}, "the plan was f00d, now it is beef"),
-        ({"view": "SELECT " + "x" * 500}, r"the view was SELECT 1, now it is SELECT x+\.\.\.;"),
+        (
+            {"view": "SELECT " + "x" * 500, "fingerprint": "beef"},
+            r"the view was SELECT 1, now it is SELECT x+\.\.\.;",
+        ),
     ],
 )
 def test_another_query_is_refused_and_can_be_repaired(

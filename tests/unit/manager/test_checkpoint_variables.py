@@ -35,9 +35,26 @@ def opened(directory: Path, identity: Identity) -> str:
     return checkpoint.query_id
 
 
-@pytest.mark.parametrize(
-    "path", ["${PLACE}", "${PLACE}/a", "in/${PLACE}", "s3://user:${PLACE}@bucket/${PLACE}/a/"]
-)
+@pytest.mark.parametrize("path", ["${PLACE}", "${PLACE}/a", "in/${PLACE}"])
+def test_files_elsewhere_are_refused_without_showing_where(tmp_path: Path, path: str) -> None:
+    before = opened(tmp_path, identity(path, PLACE="first-secret"))
+    assert "secret" not in (tmp_path / "query.json").read_text()
+    assert opened(tmp_path, identity(path, PLACE="first-secret")) == before
+    with pytest.raises(CheckpointError, match=r"read source a from parquet .*\$\{PLACE\}") as caught:
+        opened(tmp_path, identity(path, PLACE="second-secret"))
+    assert "secret" not in str(caught.value)
+
+
+def test_variables_that_the_view_does_not_use_change_nothing(tmp_path: Path) -> None:
+    plain = identity("/data/a", "SELECT orders.id FROM orders")
+    redaction.hide("DATA", "orders")
+    before = opened(tmp_path, plain)
+    redaction._SHOWN.clear()
+    redaction.hide("DATA", "lines")
+    assert opened(tmp_path, plain) == before
+
+
+@pytest.mark.parametrize("path", ["s3://user:${PLACE}@bucket/${PLACE}/a/"])
 def test_another_value_is_the_same_job(tmp_path: Path, path: str) -> None:
     before = opened(tmp_path, identity(path, PLACE="first-secret"))
     assert "secret" not in (tmp_path / "query.json").read_text()

@@ -17,6 +17,7 @@ from spillway.model import compact, from_json, to_json
 from spillway.redaction import redacted_values
 
 FILE_NAME = "journal.jsonl"
+FREE_TEXTS = ("reason", "error")
 
 
 class Journal:
@@ -33,7 +34,7 @@ class Journal:
     def append(self, entry: Any) -> None:
         if self._file is not None:
             with _naming(Path(self._file.name)):
-                self._file.write(compact(redacted_values(to_json(entry))) + "\n")
+                self._file.write(compact(_shown(to_json(entry))) + "\n")
                 self._file.flush()
 
     def close(self) -> None:
@@ -49,6 +50,15 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _shown(value: Any) -> Any:
+    """An entry without hidden values. Only its free texts can have some; other words must stay readable."""
+    if isinstance(value, dict):
+        return {
+            key: redacted_values(part) if key in FREE_TEXTS else _shown(part) for key, part in value.items()
+        }
+    return [_shown(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager

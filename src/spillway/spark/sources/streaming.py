@@ -1,5 +1,6 @@
 """Opens the sources of a job as streaming DataFrames, and refuses what cannot work before anything runs."""
 
+import hashlib
 import os
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
@@ -68,14 +69,16 @@ def _with_schema(reader: DataStreamReader, spec: SourceSpec, schema: str) -> Dat
 def source_place(source: SourceLike) -> tuple[str, str, str] | None:
     """Name, format and path of a source, without credentials; None for a DataFrame.
 
-    A path with values from the environment is the one that the job file writes, so the values may change.
+    Of a path with values from the environment, it has what the job file writes and a digest of the whole, so
+    that files elsewhere are noticed and the values are not shown.
     """
     if isinstance(source, DataFrame) or source.path is None:
         return None
     written = as_written(source.path)
     parts = urlsplit(written)
     if written != source.path and parts.scheme in ("", "file"):
-        path = written.rstrip("/")
+        whole = os.path.abspath(source.path.removeprefix("file://"))  # noqa: PTH100 - links stay
+        path = f"{written.rstrip('/')} ({hashlib.sha256(whole.encode()).hexdigest()[:12]})"
     elif parts.scheme in ("", "file"):
         path = os.path.abspath(source.path.removeprefix("file://"))  # noqa: PTH100 - links stay
     else:
