@@ -23,7 +23,8 @@ def check(
     if json:
         print_json({"job": str(file), "valid": True, "commands": document.commands})
     else:
-        say(f"{file} is a job for {' and '.join(f'spillway {name}' for name in document.commands)}")
+        commands = " and ".join(f"spillway {name}" for name in document.commands)
+        say(f"{file}: keys and values are right, for {commands}; spillway explain checks view and sources")
 
 
 @job.command()

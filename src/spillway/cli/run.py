@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from spillway.job import Job
 
 
+LEFT_OUT = {
+    "late_rows": "they came later than the lateness of their source allows, and were not joined",
+    "null_time_rows": "they have no event time, so they give no results",
+    "malformed_rows": "records of this run that do not fit the schema of their source",
+}
+"""What is said of rows that are not in the results; totals of all runs, but for malformed ones."""
+
+
 def run(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
@@ -37,10 +45,9 @@ def show(summary: dict[str, Any], job: "Job", again: str, *, json: bool) -> None
     end_if_interrupted(summary, again)
     if summary["missing"]:
         complain(f"missing: {'; '.join(summary['missing'])}; spillway run reads it")
-    if summary["null_time_rows"]:
-        say(f"{summary['null_time_rows']:,} rows have no event time, so they give no results")
-    if summary["malformed_rows"]:
-        say(f"{summary['malformed_rows']:,} records do not fit the schema of their source (see the journal)")
+    for key, what in LEFT_OUT.items():
+        if summary[key]:
+            say(f"{key}: {summary[key]:,} ({what})")
     if not json and job.sink.path is not None:
         say(f"results: {job.sink.path} ({job.sink.format})")
 

@@ -22,6 +22,7 @@ from spillway.job.kinds import (
     as_number,
     require_table,
 )
+from spillway.model import MINIMUM_BYTES
 from spillway.policy import BY_HASH, EVEN, SHARE, TURNS, Distribution, distributed
 from spillway.policy.placement import (
     LOAD_SIGNALS,
@@ -283,6 +284,12 @@ class RunConfig:
                 raise JobError(
                     f"{RUN} {name} has {len(values)} values for {self.processors} processors; "
                     "give one for each"
+                )
+        for size in (self.memory_bytes, *self.memory_each):
+            if size is not None and size < MINIMUM_BYTES:
+                raise JobError(
+                    f"[run] memory = {size} bytes per processor is less than one epoch needs; "
+                    f'give at least "{MINIMUM_BYTES >> 20}MB"'
                 )
         if self.memory_bytes is not None and self.memory_each:
             raise JobError("[run] memory is given for all processors and for each; give one of them")

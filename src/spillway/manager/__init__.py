@@ -5,7 +5,7 @@ committed state, reports, and the clock and budgets that are given. Start with `
 (decisions), `ordering` (orders) and `commit`.
 """
 
-from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
+from spillway.manager.budget import Budget, Budgets
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
 from spillway.manager.cleanup import Cleaning
 from spillway.manager.clock import Clock
@@ -19,7 +19,6 @@ from spillway.manager.spill import Spill
 
 __all__ = [
     "IDENTITY",
-    "MINIMUM_BYTES",
     "Budget",
     "Budgets",
     "Checkpoint",

@@ -9,11 +9,10 @@ time, so the working memory has to hold the largest. The shares were found by me
 from dataclasses import dataclass, replace
 
 from spillway.errors import BudgetError
+from spillway.model import MINIMUM_BYTES
 from spillway.state.orders import Limits
 from spillway.state.rows import CompactionLimits
 
-MINIMUM_BYTES = 4 << 20
-"""Below this, fixed costs (pages of partly used images, one Arrow batch) are larger than the state."""
 STATE_SHARE = 0.75
 """The default share of a budget that is for state."""
 WORKING_BYTES = 1 << 20

@@ -96,7 +96,8 @@ class Checkpoint:
             if before[key] != now[key]:
                 raise CheckpointError(
                     f"checkpoint {self.storage.root} belongs to another query: {meaning} was "
-                    f"{_shown(before[key])}, now it is {_shown(now[key])}; use a new checkpoint directory"
+                    f"{_shown(before[key], now[key])}, now it is {_shown(now[key], before[key])}; undo the "
+                    "change, or use a new checkpoint directory and an empty sink"
                 )
         self._check_sources(before["sources"], now["sources"])
         return query_id
@@ -124,9 +125,16 @@ _MEANINGS = {
 }
 
 
-def _shown(value: object, limit: int = 120) -> str:
+def _shown(value: object, other: object, limit: int = 120) -> str:
+    """A value in a message; a long one is cut around where it differs from the other."""
     text = str(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    if len(text) <= limit:
+        return text
+    pairs = zip(text, str(other), strict=False)
+    same = next((place for place, (ours, theirs) in enumerate(pairs) if ours != theirs), 0)
+    start = max(0, min(same - limit // 2, len(text) - limit))
+    end = start + limit
+    return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
 
 
 def _lock(storage: Storage) -> int | None:

@@ -4,7 +4,7 @@ Contract: frozen values and pure functions of the standard library; nothing here
 Start with `groups`; `codec` writes records as JSON; `view` is what users write.
 """
 
-from spillway.model.byte_size import parse_bytes
+from spillway.model.byte_size import MINIMUM_BYTES, parse_bytes
 from spillway.model.codec import WrittenAs, compact, from_json, from_text, listed, to_json, to_text
 from spillway.model.groups import (
     GroupNumbers,
@@ -23,6 +23,7 @@ from spillway.model.view import JoinedTable, View
 from spillway.model.window import Window
 
 __all__ = [
+    "MINIMUM_BYTES",
     "Catalog",
     "Column",
     "Frame",

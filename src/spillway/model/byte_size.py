@@ -4,6 +4,9 @@ import re
 
 from spillway.errors import JobError
 
+MINIMUM_BYTES = 4 << 20
+"""The least memory of a processor: below it, fixed costs (pages of partly used images, one Arrow batch) are
+larger than the state."""
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 

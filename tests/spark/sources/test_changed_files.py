@@ -292,7 +292,7 @@ def test_records_that_do_not_fit_are_counted(lab: "Lab", command: Command, kind:
     code, output, error = command("run", job, "--json")
     assert code == 0, error
     assert json.loads(output)["malformed_rows"] == 2
-    assert "2 records do not fit the schema" in error
+    assert "malformed_rows: 2 (records of this run that do not fit the schema" in error
     journal = [json.loads(line) for line in (lab.checkpoint / "journal.jsonl").read_text().splitlines()]
     assert [entry["malformed_rows"] for entry in journal] == [0, 2]
     wanted = Counter({(1, 1, "x"): 1, (2, 2, "y"): 1, (1, 3, "x"): 1})

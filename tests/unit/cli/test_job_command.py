@@ -33,7 +33,12 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_a_job_is_checked(job: Path, call: Call) -> None:
-    assert call("job", "check", job) == (0, "", f"{job} is a job for spillway run and spillway compute\n")
+    assert call("job", "check", job) == (
+        0,
+        "",
+        f"{job}: keys and values are right, for spillway run and spillway compute; "
+        "spillway explain also checks view and sources\n",
+    )
     code, output, _ = call("job", "check", job, "--json")
     assert (code, json.loads(output)) == (
         0,

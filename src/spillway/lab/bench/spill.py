@@ -31,8 +31,8 @@ from spillway.lab.engines import (
     spillway_argv,
     write_join_data,
 )
-from spillway.manager import MINIMUM_BYTES
 from spillway.manager.journal import EpochEntry, read_journal
+from spillway.model import MINIMUM_BYTES
 
 WARM_UP_ROWS = 30_000
 """Fewer than in `bench join`: with RocksDB that warm-up would take longer than the run."""

@@ -17,8 +17,8 @@ from spillway.job import SourceSpec
 from spillway.lab.engines import STREAMS, VIEW, VIEW_OF_KEYS, ResultSum, parquet_sum, query_sum
 from spillway.lab.paper.experiment import Experiment, Variant
 from spillway.lab.paper.outcome import Outcome, outcome
-from spillway.manager import MINIMUM_BYTES
 from spillway.manager.journal import FILE_NAME, read_journal
+from spillway.model import MINIMUM_BYTES
 from spillway.policy.spill import NO_SPILL
 from spillway.spark.session import Session
 from spillway.spark.sources import FORMAT

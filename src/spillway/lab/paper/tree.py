@@ -24,7 +24,7 @@ from spillway.errors import StateError
 from spillway.lab.paper.experiment import Axis, Variant, experiment_of
 from spillway.lab.paper.outcome import Outcome
 from spillway.lab.paper.tree_reasons import reasons
-from spillway.manager import MINIMUM_BYTES
+from spillway.model import MINIMUM_BYTES
 from spillway.policy.spill import default_spill_share
 from spillway.workload import TreeWorkload
 

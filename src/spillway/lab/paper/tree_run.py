@@ -13,9 +13,8 @@ from spillway.lab.paper.experiment import Variant
 from spillway.lab.paper.outcome import Outcome, tree_outcome
 from spillway.lab.paper.run import check_results
 from spillway.lab.paper.tree import TreeExperiment
-from spillway.manager import MINIMUM_BYTES
 from spillway.manager.journal import FILE_NAME, read_journal
-from spillway.model import View
+from spillway.model import MINIMUM_BYTES, View
 from spillway.spark.session import Session
 from spillway.workload import SCHEMA_SQL, STREAMS, TREE, VIEW
 

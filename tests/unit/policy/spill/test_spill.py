@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import BudgetError
-from spillway.manager.budget import MINIMUM_BYTES, Budget, Budgets
+from spillway.manager.budget import Budget, Budgets
 from spillway.manager.spill import SpillManager
+from spillway.model import MINIMUM_BYTES
 from spillway.policy.spill.registry import SPILL_POLICIES
 from spillway.policy.spill.snapshot import GroupStatistics, SpillSnapshot
 from spillway.state.log.group_state import GroupState
