@@ -10,7 +10,7 @@ from spillway.cli.output import print_json
 from spillway.cli.spark import spark_session
 from spillway.cli.verbosity import Quiet, Verbose
 from spillway.errors import JobError
-from spillway.job import is_compute_job, read_job
+from spillway.job import ignored_options, is_compute_job, read_job
 from spillway.model import parse_ddl
 from spillway.plan.explain import explain as explain_text
 from spillway.plan.explain import explain_dict
@@ -33,6 +33,8 @@ def explain(
     parsed = read_job(job)
     processors, groups = parsed.run.processors, parsed.run.groups
     if all(source.schema is not None and source.event_time is None for source in parsed.sources.values()):
+        for source in parsed.sources.values():
+            ignored_options(source.format, source.options, f"[sources.{source.name}]")
         catalog = {name: parse_ddl(source.schema or "") for name, source in parsed.sources.items()}
         plan = plan_view(parsed.view, catalog)
     else:

@@ -15,6 +15,7 @@ from spillway.job.cost_file import cache_directory, read_costs, write_costs
 from spillway.job.job import Job, read_job
 from spillway.job.maintain import read_maintain_job
 from spillway.job.run import RunConfig
+from spillway.job.source_options import ignored_options
 from spillway.job.sources import SinkSpec, SourceSpec
 from spillway.job.table import require_known
 
@@ -28,6 +29,7 @@ __all__ = [
     "SourceSpec",
     "cache_directory",
     "check_sink",
+    "ignored_options",
     "is_compute_job",
     "read_compute_job",
     "read_costs",
