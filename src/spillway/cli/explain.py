@@ -25,7 +25,7 @@ def explain(
     verbose: Verbose = False,  # noqa: ARG001
 ) -> None:
     """Show the plan of a view: key, stages and state columns, or the join tree of a view to compute."""
-    from spillway.job import is_compute_job, read_job
+    from spillway.job import ignored_options, is_compute_job, read_job
     from spillway.plan.explain import explain as explain_text
     from spillway.plan.explain import explain_dict
 
@@ -35,6 +35,8 @@ def explain(
     if svg is not None:
         raise JobError("--svg draws the join tree of a job with [compute]; this job has [run]")
     parsed = read_job(job)
+    for source in parsed.sources.values():
+        ignored_options(source.format, source.options, f"[sources.{source.name}]")
     plan, types = _planned(parsed, tell=not json)
     known: dict[str, Any] = {"key_types": types.keys, "column_types": types.columns()}
     processors, groups = parsed.run.processors, parsed.run.groups

@@ -6,6 +6,7 @@ environment are shown as `${NAME}`.
 """
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ _VERBOSITY: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NO
 
 def set_verbosity(verbosity: Verbosity) -> None:
     _VERBOSITY.set(verbosity)
+    warns = verbosity is not Verbosity.QUIET
+    logging.getLogger("spillway").setLevel(logging.WARNING if warns else logging.ERROR)
 
 
 def is_quiet() -> bool:

@@ -226,9 +226,12 @@ def test_a_master_without_port_is_refused() -> None:
 
 
 def test_a_java_that_does_not_start_says_why(tmp_path: Path) -> None:
+    options = (
+        default_settings(parse_master("local"), {})["spark.driver.extraJavaOptions"] + " -agentlib:nonsense"
+    )
     program = (
         "from spillway.spark.jvm import build_session\nfrom spillway.detail_log import log_of\n"
-        "try:\n    build_session({'spark.driver.extraJavaOptions': '-XX:+Nonsense'})\n"
+        f"try:\n    build_session({{'spark.driver.extraJavaOptions': '{options}'}})\n"
         "except Exception as error:\n    print(error)\n    print(open(log_of(error)).read())\n"
     )
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
@@ -240,6 +243,6 @@ def test_a_java_that_does_not_start_says_why(tmp_path: Path) -> None:
         timeout=120,
     )
     told, details = done.stdout.split("\n", 1)
-    assert "Spark did not start" in told and "Unrecognized VM option 'Nonsense'" in told
-    assert "JAVA_GATEWAY_EXITED" in details and "Could not create the Java Virtual Machine" in details
+    assert "Spark did not start" in told and "Could not find agent library nonsense" in told
+    assert "JAVA_GATEWAY_EXITED" in details and "Error occurred during initialization of VM" in details
     assert done.stderr == ""

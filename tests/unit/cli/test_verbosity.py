@@ -32,7 +32,7 @@ path = "out"
 EPOCH = {"sequence": 0, "input_rows": 10, "results": 5, "pending_rows": 0, "processors": []}
 SUMMARY: Mapping[str, Any] = {
     "input_rows": 10, "results_runtime": 5, "results_cleanup": 0, "epochs": 1, "run_input_rows": 10,
-    "run_results": 5, "run_epochs": 1, "complete": True, "missing": [], "null_time_rows": 0,
+    "run_results": 5, "run_epochs": 1, "complete": True, "missing": [], "null_time_rows": 0, "late_rows": 0,
     "malformed_rows": 0, "seconds": 2.0, "resident_bytes_peak": [],
 }  # fmt: skip
 

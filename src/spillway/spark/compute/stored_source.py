@@ -25,7 +25,7 @@ from spillway.model import Catalog, View
 from spillway.spark.compute.database_table import read_duckdb, read_sqlite
 from spillway.spark.compute.delta_table import read_delta
 from spillway.spark.jvm import as_spillway_error, frame_of
-from spillway.spark.sources import ColumnCheck, columns_of, stored_input, text_options
+from spillway.spark.sources import ColumnCheck, check_options, columns_of, stored_input, text_options
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "table", "duckdb", "sqlite")
 CHECKED = ("parquet", "orc")
@@ -74,6 +74,7 @@ def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         return _delta(spark, spec.path, where)
     if kind in ("duckdb", "sqlite"):
         return _database(spark, spec, spec.path, where)
+    check_options(kind, spec.options, where)
     try:
         reader = spark.read.format(kind).options(**text_options(kind, spec.options))
         if spec.schema is not None:

@@ -112,7 +112,7 @@ def _launch(settings: Mapping[str, str], output: JvmOutput) -> None:
     try:
         gateway = launch_gateway(conf, {"stderr": output.writing_end})  # type: ignore[no-untyped-call]
     finally:
-        output.start()
+        output.release()
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
     keep_output(output)
 
@@ -192,12 +192,9 @@ def _expected_executors(master: Master, settings: Mapping[str, str]) -> int:
 
 
 def _telling(said: str) -> str:
-    """The first line in which a JVM that did not start says why."""
-    lines = (line.strip() for line in said.splitlines())
-    found = next(
-        (line for line in lines if re.match(r"(Error|Unrecognized|Exception|Caused by)\b", line)), None
-    )
-    return f" ({found})" if found else ""
+    """The first two lines in which a JVM that did not start says why."""
+    found = re.search(r"^(?:Error|Unrecognized|Exception|Caused by)\b.*(?:\n.*\S.*)?", said, re.MULTILINE)
+    return f" ({'; '.join(found[0].splitlines())})" if found else ""
 
 
 def _one_line(error: Exception) -> str:

@@ -29,7 +29,8 @@ _LOG_CONFIGURATION = Path(__file__).parent / "log4j2.properties"
 # Peak resident size of the driver's JVM over 15 jobs of 300,000 rows (one shuffle, one Arrow task), Java 17,
 # 1 GB heap: serial 540 to 547 MB (three runs), G1, Java's default, 668 MB and parallel 738 MB (one run each).
 # CPU time was 38 to 43 s with all three: no difference that a busy two-core machine could show.
-_JVM_OPTIONS = "-XX:+UseSerialGC"
+# A virtual machine that cannot start says so on standard output, which belongs to the command's result.
+_JVM_OPTIONS = "-XX:+UseSerialGC -XX:+DisplayVMOutputToStderr"
 
 
 def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ _ATTRIBUTE = "spillway_output"
 
 
 class JvmOutput:
-    """The output of one JVM; hand `writing_end` to it, then call `start`."""
+    """The output of one JVM; hand `writing_end` to it, then call `release`."""
 
     def __init__(self, *, echo: bool) -> None:
         self._echo = echo
@@ -35,16 +35,18 @@ class JvmOutput:
         self._last = time.monotonic()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._read, name="spillway-jvm-output", daemon=True)
-
-    def start(self) -> None:
-        """Begin to read; this process gives up its own copy of the writing end."""
-        os.close(self.writing_end)
         self._thread.start()
+
+    def release(self) -> None:
+        """Give up this process's copy of the writing end, so that the output ends with the JVM."""
+        os.close(self.writing_end)
 
     def text(self) -> str:
         """The last part of what was written; waits a moment for lines that are on their way."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while self._thread.is_alive() and time.monotonic() < min(until, self._last + SETTLE_SECONDS):
+        asked = time.monotonic()
+        while self._thread.is_alive() and time.monotonic() < min(
+            asked + PATIENCE_SECONDS, max(asked, self._last) + SETTLE_SECONDS
+        ):
             time.sleep(SETTLE_SECONDS / 5)
         with self._lock:
             return b"".join(self._parts).decode(errors="replace")

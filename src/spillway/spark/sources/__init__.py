@@ -10,7 +10,7 @@ from spillway.spark.sources.input_rows import policy_settings
 from spillway.spark.sources.log_store import SPARK_DIRECTORY, check_log, log_address, require_log_store
 from spillway.spark.sources.source_check import ColumnCheck, SourceCheck
 from spillway.spark.sources.streaming import FILE_FORMATS, SourceLike, open_source, source_place
-from spillway.spark.sources.text import check_mode, text_options
+from spillway.spark.sources.text import check_mode, check_options, text_options
 from spillway.spark.sources.workload import FORMAT, WorkloadSource
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "WorkloadSource",
     "check_log",
     "check_mode",
+    "check_options",
     "columns_of",
     "file_inputs",
     "log_address",

@@ -15,7 +15,7 @@ from spillway.catalog import check_path, schema_refusal, wrong_type
 from spillway.errors import SourceError
 from spillway.job import SourceSpec, as_written
 from spillway.spark.jvm import as_spillway_error
-from spillway.spark.sources.text import text_options
+from spillway.spark.sources.text import check_options, text_options
 from spillway.spark.sources.workload import WorkloadSource
 from spillway.workload import parse_options
 
@@ -32,6 +32,7 @@ remember all names: some hundred bytes of the driver's memory each."""
 def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None) -> DataFrame:
     """The source as a stream; `known` is a file that was read before and decides the columns."""
     where = f"[sources.{spec.name}]"
+    check_options(spec.format, spec.options, where)
     spec = replace(spec, options=text_options(spec.format, spec.options))
     is_file = spec.format.lower() in FILE_FORMATS
     if is_file:

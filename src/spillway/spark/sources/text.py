@@ -3,14 +3,24 @@ read a cell that does not parse as null, ignore missing and extra cells, and tak
 position, whatever its header says.
 """
 
+import logging
 from collections.abc import Mapping
 
 from spillway.errors import SourceError
+from spillway.job import ignored_options
+
+_LOG = logging.getLogger(__name__)
 
 TEXT_FORMATS = ("csv", "json", "xml")
 MODE, FAIL_FAST = "mode", "FAILFAST"
 MODES = (FAIL_FAST, "PERMISSIVE", "DROPMALFORMED")
 """Spark's words: refuse a record that does not fit, take what does not parse for null, or drop the record."""
+
+
+def check_options(source_format: str, options: Mapping[str, str], where: str) -> None:
+    """Refuse options that look misspelt; warn of others that Spark ignores."""
+    for name in ignored_options(source_format, options, where):
+        _LOG.warning("%s options: %s has no option %s, so Spark ignores it", where, source_format, name)
 
 
 def text_options(source_format: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ PROGRAM = "import sys; sys.stderr.write('WARNING: incubator\\n' + 'x' * {fill} +
 def said(fill: int, *, echo: bool = False) -> str:
     made = JvmOutput(echo=echo)
     process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(fill=fill)], stderr=made.writing_end)
-    made.start()
+    made.release()
     assert process.wait() == 0
     made._thread.join(10)
     return made.text()
