@@ -70,7 +70,7 @@ def kill_executor(driver: Any, killed: set[str], role: str | None = None) -> Non
         begun = len(loads(driver.job.epochs()))
         driver.wait_until(lambda epochs: len(loads(epochs)) > begun)
     before = driver.job.epochs()
-    processor = 1 if role is None else loads(before)[-1][role]
+    processor = 1 if role is None else getattr(loads(before)[-1], role)
     name = executors(before[-1])[processor]
     os.kill(int(name), signal.SIGKILL)
     killed.add(name)
