@@ -184,7 +184,8 @@ def test_given_schemas(
     elif inside:
         (directory / inside / "a").write_text("")
     ddl = ", ".join(f"`{name}` {text}" for name, text in schema)
-    spec = SourceSpec("s", kind, str(directory), ddl, options, event_time, lateness)
+    times = {} if event_time is None else {"event_time": event_time, "lateness": lateness}
+    spec = SourceSpec("s", kind, str(directory), ddl, options, **times)
     event("known" if check(spark, spec) else "left to Spark")
     shutil.rmtree(directory)
 
