@@ -61,7 +61,7 @@ def test_a_failed_run_leaves_no_directory(command: Command, tmp_path: Path) -> N
     file.write_text(text.replace("SELECT ", "SELECT r0.id / 0 AS x, ", 1))
     code, output, _ = command("compute", file, "--json")
     assert code == 1
-    assert "DIVIDE_BY_ZERO" in json.loads(output)["error"]
+    assert "fails on a row: Division by zero" in json.loads(output)["error"]
     assert not (tmp_path / "new").exists()
 
 
