@@ -105,7 +105,7 @@ REFUSED_BEFORE_ANYTHING: dict[str, tuple[dict[str, str], str]] = {
         {"sql": SQL.replace("AS q", "AS P")},
         r"two result columns are called P: a\.id and b\.id; alias",
     ),
-    "too little memory": ({"run": 'memory = "2MB"'}, r"memory = 2097152 bytes .*give at least 4MB"),
+    "too little memory": ({"run": 'memory = "2MB"'}, r"memory = 2097152 bytes .*give at least .4MB"),
     "no memory": ({"run": 'memory = "much"'}, r'job file .*job\.toml: \[run\] memory = "much": not a size'),
 }
 
@@ -161,7 +161,7 @@ CHANGES: dict[str, tuple[dict[str, str], str]] = {
         r"another query: the view was SELECT.*now",
     ),
     "another filter": ({"sql": SQL + " AND a.id > 3"}, r"another query: the view was"),
-    "other groups": ({"run": "groups = 17"}, r"another query: groups was 256, now it is 17; use a new"),
+    "other groups": ({"run": "groups = 17"}, r"another query: groups was 256, now it is 17; undo"),
 }
 
 

@@ -186,7 +186,7 @@ def test_rows_without_an_event_time_are_counted(lab: "Lab", command: Command, ca
     assert code == 0, error
     count = 2 if case == "event time of statistics" else 6  # b is an input twice
     assert json.loads(output)["null_time_rows"] == count
-    assert f"{count} rows have no event time" in error
+    assert f"null_time_rows: {count} (they have no event time" in error
     journal = [json.loads(line) for line in (lab.checkpoint / "journal.jsonl").read_text().splitlines()]
     assert sum(entry["null_time_rows"] for entry in journal) == count
     assert sum(lab.results().values()) == (4 if count == 2 else 6)
