@@ -173,7 +173,7 @@ def read_document(path: str | Path) -> Document:
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise JobError(f"job file {file} cannot be read: {error.strerror}") from None
+        raise JobError(f"job file {file} cannot be read: {error.strerror}; check its path") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise JobError(f"job file {file} is not valid TOML: {error}") from None
     return Document(tables, file.resolve().parent, file)

@@ -75,7 +75,9 @@ class ViewTable:
         try:
             return Path(self.file).read_text(encoding="utf-8")
         except OSError as error:
-            raise JobError(f"[view] file {self.file} cannot be read: {error.strerror}") from None
+            raise JobError(
+                f"[view] file {self.file} cannot be read: {error.strerror}; check its path"
+            ) from None
         except UnicodeDecodeError:
             raise JobError(f"[view] file {self.file} is not a text in UTF-8; save it as one") from None
 

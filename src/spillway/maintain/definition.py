@@ -165,7 +165,10 @@ def _edges(equalities: Iterable[Equality], scope: Scope) -> tuple[Edge, ...]:
                 f"{label(equality.node)} compares {types[0]} and {types[1]}; make their types equal"
             )
         if not all(kind in _KEY_TYPES or kind.startswith("decimal") for kind in types):
-            raise ViewError(f"{label(equality.node)}: a maintained view cannot join on {types[0]}")
+            raise ViewError(
+                f"{label(equality.node)}: a maintained view cannot join on {types[0]}; cast both sides, to "
+                "string for example, or join on another column"
+            )
         pair = (sides[0].node.name, sides[1].node.name)
         known = pairs.setdefault((sides[0].input, sides[1].input), [])
         if pair not in known:

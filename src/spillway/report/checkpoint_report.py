@@ -35,7 +35,9 @@ def _read(checkpoint: str) -> tuple[str, tuple[EpochEntry, ...]]:
     if not Path(storage.root).is_dir():
         raise CheckpointError(f"checkpoint {checkpoint} is not a directory; give the checkpoint of a [run]")
     if not storage.exists(IDENTITY):
-        raise CheckpointError(f"{checkpoint} is not a checkpoint: it has no {IDENTITY}")
+        raise CheckpointError(
+            f"{checkpoint} is not a checkpoint: it has no {IDENTITY}; give the directory that [run] checkpoint names"
+        )
     view = str(read_document(storage, IDENTITY)["view"])
     if not Path(local).exists():
         raise CheckpointError(f"checkpoint {checkpoint} has no journal ({FILE_NAME}); run its job first")

@@ -187,7 +187,9 @@ def _expected_executors(master: Master, settings: Mapping[str, str]) -> int:
         return master.executors
     instances = settings.get("spark.executor.instances", "1")
     if not instances.isdecimal():
-        raise SessionError(f"spark.executor.instances = {instances!r} is not a whole number")
+        raise SessionError(
+            f"spark.executor.instances = {instances!r} is not a whole number; give one, such as 2"
+        )
     return int(instances)
 
 
