@@ -36,7 +36,7 @@ def _read(checkpoint: str) -> tuple[str, tuple[EpochEntry, ...]]:
         raise CheckpointError(f"checkpoint {checkpoint} is not a directory; give the checkpoint of a [run]")
     if not storage.exists(IDENTITY):
         raise CheckpointError(
-            f"{checkpoint} is not a checkpoint: it has no {IDENTITY}; give the directory that [run] checkpoint names"
+            f"{checkpoint} is not a checkpoint: it has no {IDENTITY}; give the checkpoint of a job"
         )
     view = str(read_document(storage, IDENTITY)["view"])
     if not Path(local).exists():

@@ -12,8 +12,9 @@ from deltalake import write_deltalake
 
 from spillway.catalog.stored import plan_stored
 from spillway.catalog.stored.resources import available_processors, heap_bytes, session_resources
+from spillway.compute import ComputeConfig
 from spillway.errors import SpillwayError
-from spillway.job import ComputeConfig, SourceSpec
+from spillway.job import SourceSpec
 from spillway.model import View
 from spillway.plan.typing import NeedsSparkError
 from spillway.workload.multi_join import generate_query

@@ -59,7 +59,7 @@ def test_experiments_are_listed(call: Call, words: tuple[str, ...], key: str, on
 @pytest.mark.parametrize("command", ["run", "explain"])
 def test_an_error_is_one_line_and_an_exit_code(tmp_path: Path, call: Call, command: str) -> None:
     missing = tmp_path / "nowhere.toml"
-    told = f"job file {missing} cannot be read: No such file or directory"
+    told = f"job file {missing} cannot be read: No such file or directory; check its path"
     assert call(command, missing) == (1, "", f"error: {told}\n")
     code, output, error = call(command, missing, "--json")
     assert (code, error) == (1, f"error: {told}\n")
