@@ -15,6 +15,7 @@ from pyarrow import parquet
 from kit.commands import Call, caller
 from kit.postgres import PostgresServers
 from kit.reaper import own_mark, watch
+from spillway.cli.output import Verbosity, set_verbosity
 from spillway.manager import ResultFile, StagedEpoch
 from spillway.state.memory.tier_directory import TMPFS
 
@@ -38,6 +39,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 def pytest_configure() -> None:
     """What this process starts ends with it, however it ends."""
     watch()
+
+
+@pytest.fixture(autouse=True)
+def normal_verbosity() -> None:
+    """A command that a test called with --quiet leaves nothing quiet behind."""
+    set_verbosity(Verbosity.NORMAL)
 
 
 @pytest.fixture(scope="session")
