@@ -37,6 +37,8 @@ from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
+pytestmark = pytest.mark.slow
+
 MEMORY_BYTES = 4 << 20
 TIMES_MEMORY = 1.5
 """How much larger than the budget all rows together are."""

@@ -20,6 +20,8 @@ from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
 
+pytestmark = pytest.mark.slow
+
 MIX = np.uint64(0x9E3779B97F4A7C15)
 MEMORY_BYTES = 4 << 20
 ROW_BYTES = 1_200

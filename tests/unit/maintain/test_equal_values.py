@@ -17,6 +17,8 @@ from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.settings import MaintainJob
 from spillway.maintain.sources import duckdb_capture
 
+pytestmark = pytest.mark.slow
+
 NANS = (0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000)
 TEXT = "COLUMNS(*)::VARCHAR"
 SHOWN = f"replace(CASE WHEN {TEXT} = '-0.0' THEN '0.0' ELSE {TEXT} END, '-nan', 'nan')"

@@ -26,6 +26,8 @@ from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster, ManualClock
 
+pytestmark = pytest.mark.slow
+
 MEMORY_BYTES = 4 << 20
 TIMES_MEMORY = 1.5
 ROWS, EPOCHS, GROUPS, WIDTH_BYTES = 2_400, 3, 16, 3_000
