@@ -46,8 +46,10 @@ def delta_columns(table: DeltaTable, path: str) -> tuple[Column, ...]:
 def delta_files(table: DeltaTable, root: str, columns: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
     """The files by the values of their partition columns; the log has their paths encoded."""
     found: dict[tuple[Any, ...], list[str]] = {}
-    for action in pa.table(table.get_add_actions(flatten=True)).to_pylist():
-        values = tuple(action[f"partition.{name}"] for name in columns)
+    actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
+    names = [f"partition.{name}" for name in columns]
+    for action in actions.select(["path", *names]).to_pylist():
         path = unquote(action["path"])
+        values = tuple(action[name] for name in names)
         found.setdefault(values, []).append(path if "://" in path else f"{root.rstrip('/')}/{path}")
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from spillway.errors import SourceError
-from spillway.job import SourceSpec
+from spillway.job import SourceSpec, ignored_options
 from spillway.plan.typing import NeedsSparkError
 
 _GLOB = frozenset("{}[]*?\\")
@@ -65,8 +65,9 @@ def check_settings(settings: Mapping[str, str], environ: Mapping[str, str]) -> N
 
 def check_options(spec: SourceSpec) -> None:
     """Leave a source to Spark that has options which might change its columns."""
+    ignored = ignored_options(spec.format, spec.options, f"[sources.{spec.name}]")
     for key in spec.options:
-        if not _OPTIONS.fullmatch(key.lower()):
+        if key not in ignored and not _OPTIONS.fullmatch(key.lower()):
             raise NeedsSparkError(f"[sources.{spec.name}] has the option {key}")
 
 

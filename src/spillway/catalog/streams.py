@@ -16,7 +16,7 @@ from spillway.catalog.parquet_footer import parquet_columns
 from spillway.catalog.place import check_options, check_path, local_path
 from spillway.catalog.source_files import SourceFiles, list_files
 from spillway.errors import SourceError, ViewError
-from spillway.job import SourceSpec
+from spillway.job import SourceSpec, ignored_options
 from spillway.model import Column, parse_ddl
 from spillway.plan.typing import NeedsSparkError, column_type
 
@@ -30,6 +30,7 @@ _NAME_WITH_COLON = re.compile(r"(?:[^<:]|<.*>)*:", re.DOTALL)
 def stream_columns(spec: SourceSpec, *, with_delta: bool = False) -> tuple[Column, ...]:
     """The columns of a stream of files, or of a Delta table if Spark has a reader for it."""
     kind = spec.format.lower()
+    ignored_options(spec.format, spec.options, f"[sources.{spec.name}]")
     if kind == "delta" and with_delta and spec.schema is None:
         return with_event_time(_delta(spec), spec)
     if kind != "parquet" and (kind not in _TEXT or spec.schema is None):
@@ -43,9 +44,10 @@ def stream_columns(spec: SourceSpec, *, with_delta: bool = False) -> tuple[Colum
     files = list_files(path)
     columns = _stored(spec, files) if declared is None else declared
     columns = _with_partitions(columns, files, path, is_declared=declared is not None)
+    timed = with_event_time(columns, spec)
     if declared is not None and kind == "parquet" and files.paths:
         _check_declared(spec, declared, files)
-    return with_event_time(columns, spec)
+    return timed
 
 
 def schema_refusal(spec: SourceSpec) -> SourceError | None:
@@ -84,7 +86,7 @@ def _without_schema(spec: SourceSpec) -> str:
 
 def _declared(spec: SourceSpec, schema: str) -> tuple[Column, ...]:
     refusal = schema_refusal(spec)
-    if _ONLY_SPARK.search(schema) or _NAME_WITH_COLON.match(schema):
+    if _NAME_WITH_COLON.match(schema) or (refusal is not None and _ONLY_SPARK.search(schema)):
         raise NeedsSparkError(f"[sources.{spec.name}] schema = {schema!r}")
     if refusal is not None:
         raise refusal

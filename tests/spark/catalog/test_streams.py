@@ -155,13 +155,22 @@ def test_parquet_files(
 
 
 @given(
-    schemas(DDL_TYPES),
-    st.sampled_from(["csv", "json", "parquet", "text", "orc"]),
+    schemas([*DDL_TYPES[:13] * 6, *DDL_TYPES]),
+    st.sampled_from(["csv", "json", "json", "parquet", "text", "orc"]),
     st.sampled_from(["", "part=1", "k=2024-01-01", "id=x", "plain"]),
     st.sampled_from(
-        [{}, {}, {"header": "true"}, {"maxFilesPerTrigger": "1"}, {"mergeSchema": "true"}, {"Mode": "x"}]
+        [
+            {},
+            {},
+            {"header": "true"},
+            {"maxFilesPerTrigger": "1"},
+            {"mergeSchema": "true"},
+            {"haeder": "true"},
+            {"unheard": "1"},
+            {"Mode": "x"},
+        ]
     ),
-    st.sampled_from([None, "ts", "TS", "k", "nope", "a.b"]),
+    st.sampled_from([None, None, None, "ts", "TS", "k", "nope", "a.b"]),
     st.sampled_from(
         ["0 seconds", "1 minute", "90 minutes", "2 weeks", "1 month", "-1 second", "soon", "10 Seconds"]
     ),

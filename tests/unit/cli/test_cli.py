@@ -183,3 +183,16 @@ def test_a_process_ends_without_a_word_more(tmp_path: Path) -> None:
         words = [sys.executable, "-m", "spillway", "explain", str(tmp_path / "nowhere.toml")]
         ended = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (ended.returncode, len(ended.stderr.splitlines())) == (1, 1), ended.stderr
+
+
+def test_explain_loads_neither_spark_nor_pandas(tmp_path: Path) -> None:
+    """They take longer to load than a view takes to plan."""
+    code = (
+        "import sys; from spillway.cli.app import app\n"
+        "app(['explain', sys.argv[1], '--json'], standalone_mode=False)\n"
+        "print(sorted({'pyspark', 'pandas', 'duckdb', 'deltalake'} & sys.modules.keys()))"
+    )
+    sql = "SELECT a.id + 1 AS p, CASE WHEN b.id > 5 THEN a.id ELSE b.id END AS q FROM a, b WHERE a.k = b.k"
+    words = [sys.executable, "-c", code, str(job(tmp_path, sql))]
+    found = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "[]"

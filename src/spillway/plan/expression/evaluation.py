@@ -3,7 +3,7 @@
 Logic is three-valued. `case`, `coalesce`, `and` and `or` evaluate an argument only for the rows that need it,
 so a guarded division (`CASE WHEN b.y <> 0 THEN a.x / b.y END`) fails on no row that Spark would accept. Types
 never depend on the rows: `result_type` evaluates over no rows, which checks an expression before any data is
-read.
+read. There, no constant is made: Arrow loads pandas for it, which takes longer than planning a view.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def result_type(
     expression: Expression, types: Callable[[ColumnRef], pa.DataType], labels: Labels = _position
 ) -> pa.DataType:
     """The type of `expression` over columns of these types; refused when they do not fit."""
-    return evaluate(expression, lambda ref: pa.array([], types(ref)), 0, labels).type
+    return evaluate(expression, lambda ref: pa.nulls(0, types(ref)), 0, labels).type
 
 
 class _Rows:
@@ -67,6 +67,8 @@ class _Rows:
         return array
 
     def only(self, mask: pa.Array) -> _Rows:
+        if not self.count:
+            return self
         return _Rows(lambda ref: self.column(ref).filter(mask), pc.sum(mask, min_count=0).as_py())
 
 
@@ -74,7 +76,8 @@ def _value(expression: Expression, rows: _Rows) -> pa.Array:
     if isinstance(expression, ColumnRef):
         return rows.column(expression)
     if isinstance(expression, Literal):
-        return pa.repeat(pa.scalar(expression.value, arrow_type(expression.type)), rows.count)
+        kind = arrow_type(expression.type)
+        return pa.repeat(pa.scalar(expression.value, kind), rows.count) if rows.count else pa.nulls(0, kind)
     if isinstance(expression, Cast):
         return cast(_value(expression.argument, rows), expression.type)
     return _call(expression, rows)
@@ -114,9 +117,18 @@ def _truth(expression: Expression, rows: _Rows) -> pa.Array:
     return value.cast(pa.bool_())
 
 
+def _no_truth(conditions: Sequence[Expression], rows: _Rows) -> pa.Array:
+    """What conditions give for no rows; all must be boolean."""
+    for condition in conditions:
+        _truth(condition, rows)
+    return pa.nulls(0, pa.bool_())
+
+
 def _connect(function: str, arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
     """Kleene logic; an argument is evaluated only where those before it have not decided."""
     decisive = function == "or"
+    if not rows.count:
+        return _no_truth(arguments, rows)
     result = _truth(arguments[0], rows)
     for argument in arguments[1:]:
         open_rows = pc.fill_null(pc.not_equal(result, decisive), True)
@@ -128,6 +140,9 @@ def _connect(function: str, arguments: Sequence[Expression], rows: _Rows) -> pa.
 
 def _case(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
     kind = _branch_type([*arguments[1:-1:2], arguments[-1]], rows)
+    if not rows.count:
+        _no_truth(arguments[:-1:2], rows)
+        return pa.nulls(0, kind)
     remaining = _all(rows)
     pieces: list[tuple[pa.Array, pa.Array]] = []
     for condition, branch in zip(arguments[:-1:2], arguments[1::2], strict=True):
@@ -142,7 +157,7 @@ def _case(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
 def _coalesce(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
     kind = _branch_type(arguments, rows)
     result = pa.nulls(rows.count, kind)
-    for argument in arguments:
+    for argument in arguments if rows.count else ():
         missing = result.is_null()
         more = _scatter([(missing, promote(_value(argument, rows.only(missing)), kind))], kind, rows.count)
         result = pc.if_else(missing, more, result)
@@ -150,7 +165,7 @@ def _coalesce(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
 
 
 def _branch_type(branches: Sequence[Expression], rows: _Rows) -> pa.DataType:
-    none = rows.only(pa.repeat(pa.scalar(False), rows.count))
+    none = rows.only(pa.repeat(pa.scalar(False), rows.count)) if rows.count else rows
     return reduce(common_type, [_value(branch, none).type for branch in branches])
 
 
