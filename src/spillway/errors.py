@@ -11,6 +11,9 @@ from spillway.redaction import redacted
 RESTORE = "restore it from a backup, or start with a new checkpoint directory and an empty sink"
 """What to do about a damaged file of a checkpoint."""
 
+BUG = "this is a bug in Spillway; please report it with the details"
+"""What to do about a state that no user can cause."""
+
 _DISK_REMEDIES = {
     "No space left on device": "free some space there, then run the command again",
     "Disk quota exceeded": "free some space there or raise the quota, then run the command again",

@@ -8,6 +8,7 @@ belong to running views and are refused.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -78,6 +79,18 @@ class ComputeView:
 
     def names(self, relation: int) -> tuple[str, ...]:
         return tuple(column.name for column in self.relations[relation].columns)
+
+    def named(self, text: str) -> str:
+        """A text of Spark about the joined rows, with columns as the user knows them."""
+        labels = {
+            column.name: f"{relation.alias}.{plain}"
+            if plain.isidentifier()
+            else f"[{relation.alias}: {plain}]"
+            for relation in self.relations
+            for column in relation.columns
+            for plain in [column.expression.replace("`", "")]
+        }
+        return re.sub(r"\br\d+_\d+\b", lambda found: labels.get(found[0], found[0]), text)
 
 
 class _Columns:

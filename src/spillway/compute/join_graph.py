@@ -63,7 +63,10 @@ class JoinGraph:
         if apart:
             near = ", ".join(self.relations[i].name for i in members_of(self.reachable(1)))
             far = ", ".join(self.relations[i].name for i in members_of(apart))
-            raise ViewError(f"the view needs an equi-join between {near} and {far}: add a condition")
+            raise ViewError(
+                f"the view needs an equi-join between {near} and {far}; add a condition such as "
+                "left.key = right.key"
+            )
 
     @property
     def size(self) -> int:

@@ -162,7 +162,8 @@ def _edges(equalities: Iterable[Equality], scope: Scope) -> tuple[Edge, ...]:
         types = [_column(side.node, scope).type for side in sides]
         if not (types[0] == types[1] or all(kind in _INTEGERS for kind in types)):
             raise ViewError(
-                f"{label(equality.node)} compares {types[0]} and {types[1]}; make their types equal"
+                f"{label(equality.node)} compares {types[0]} and {types[1]}; "
+                "make their types equal in the sources"
             )
         if not all(kind in _KEY_TYPES or kind.startswith("decimal") for kind in types):
             raise ViewError(

@@ -200,7 +200,7 @@ def _sum_type(kind: str, column: str) -> str:
         return f"DECIMAL({_WIDEST},{scale})"
     if "INT" in kind:
         return "HUGEINT"
-    raise ViewError(f"{column} sums values of type {kind}, which are not numbers")
+    raise ViewError(f"{column} sums values of type {kind}, which are not numbers; cast it to a number")
 
 
 def _weighted(name: str, kind: str, weight: str) -> str:

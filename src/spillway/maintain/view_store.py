@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from spillway.errors import CheckpointError, StateError
+from spillway.errors import CheckpointError, StateError, disk_reason, file_reason
 from spillway.maintain.aggregation import Aggregation
 from spillway.maintain.delta import WEIGHT
 from spillway.maintain.evaluation import evaluating
@@ -97,7 +97,7 @@ class ViewStore:
         except duckdb.CatalogException:
             return False
         except duckdb.Error as error:
-            raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+            raise CheckpointError(f"view store {path} cannot be opened: {_why(error)}") from error
 
     def state(self) -> StoredState | None:
         """What is stored; None before the initial load."""
@@ -265,11 +265,10 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = duckdb.connect(str(path))
     except OSError as error:
-        raise CheckpointError(
-            f"view store {path} cannot be created: {error.filename}: {error.strerror}; give another store"
-        ) from None
+        reason = file_reason(error, "give another store")
+        raise CheckpointError(f"view store {path} cannot be created: {error.filename}: {reason}") from None
     except duckdb.Error as error:
-        raise CheckpointError(f"view store {path} cannot be opened: {_first_line(error)}") from error
+        raise CheckpointError(f"view store {path} cannot be opened: {_why(error)}") from error
     connection.execute("SET TimeZone = 'UTC'")
     return connection
 
@@ -344,10 +343,11 @@ def _check_file(path: Path) -> None:
         with path.open("rb") as file:
             start = file.read(12)
     except OSError as error:
-        raise CheckpointError(f"view store {path} cannot be opened: {error.strerror}") from None
+        raise CheckpointError(f"view store {path} cannot be opened: {file_reason(error)}") from None
     if start[8:12] != b"DUCK":
         raise CheckpointError(f"view store {path} is not a DuckDB file; give a store that does not exist yet")
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+def _why(error: Exception) -> str:
+    reason = str(error).splitlines()[0]
+    return disk_reason(reason) or f"{reason}; stop who uses it, or restore it from a backup"

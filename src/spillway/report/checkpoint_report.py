@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from spillway.errors import CheckpointError
+from spillway.errors import CheckpointError, file_reason
 from spillway.manager import IDENTITY
 from spillway.manager.journal import FILE_NAME, EpochEntry, read_journal
 from spillway.report.page import page
@@ -21,7 +21,9 @@ def write_report(checkpoint: str, out: Path) -> dict[str, Any]:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CheckpointError(f"report {out} cannot be written: {error.strerror}") from None
+        raise CheckpointError(
+            f"report {out} cannot be written: {file_reason(error, 'give another path with --out')}"
+        ) from None
     return {"report": str(out), "report_bytes": len(text.encode()), **sums.to_json()}
 
 
@@ -30,13 +32,15 @@ def _read(checkpoint: str) -> tuple[str, tuple[EpochEntry, ...]]:
     local = storage.local_path(FILE_NAME)
     if local is None:
         raise CheckpointError(
-            f"checkpoint {checkpoint} is not on this machine, and only local ones have a journal"
+            f"checkpoint {checkpoint} is not on this machine, and only local ones have a journal; copy "
+            "it here, or run the command where it is"
         )
     if not Path(storage.root).is_dir():
         raise CheckpointError(f"checkpoint {checkpoint} is not a directory; give the checkpoint of a [run]")
     if not storage.exists(IDENTITY):
         raise CheckpointError(
-            f"{checkpoint} is not a checkpoint: it has no {IDENTITY}; give the checkpoint of a job"
+            f"{checkpoint} is not a checkpoint: it has no {IDENTITY}; give the directory that [run] "
+            "checkpoint names"
         )
     view = str(read_document(storage, IDENTITY)["view"])
     if not Path(local).exists():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spillway.errors import JobError
+from spillway.errors import JobError, file_reason
 from spillway.report.svg import COLOURS, draw_svg
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def draw_tree(report: Mapping[str, Any], path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise JobError(f"drawing {path} cannot be written: {error.strerror}") from None
+        raise JobError(
+            f"drawing {path} cannot be written: {file_reason(error, 'give another path')}"
+        ) from None
 
 
 def _draw_segment(axes: "Axes", segment: Mapping[str, Any], places: Mapping[str, tuple[int, float]]) -> None:

@@ -75,7 +75,7 @@ def parse_options(options: Mapping[str, str]) -> StreamOptions:
     )
     if result.rows is None and result.rows_per_trigger is None and not result.paced:
         raise SourceError(
-            f"workload: stream {stream!r} has no end and its batches no limit, give rows, "
+            f"workload: stream {stream!r} has no end and its batches no limit; give rows, "
             "rowsPerTrigger or paced"
         )
     return result

@@ -87,7 +87,7 @@ def count_results(workload: Workload, row_count: int, streams: Sequence[str] | N
 
 def _indices(workload: Workload, stream: str, lo: int, hi: int) -> Words:
     if stream not in workload.streams:
-        raise SourceError(f"workload: no stream {stream!r}; it has {', '.join(workload.streams)}")
+        raise SourceError(f"workload: no stream {stream!r}; use one of {', '.join(workload.streams)}")
     if not 0 <= lo <= hi:
         raise SourceError(f"workload: rows [{lo}, {hi}) of stream {stream!r}: use 0 <= lo <= hi")
     return np.arange(lo, hi, dtype=np.uint64)

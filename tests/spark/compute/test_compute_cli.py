@@ -59,9 +59,13 @@ def test_a_failed_run_leaves_no_directory(command: Command, tmp_path: Path) -> N
     file = job(tmp_path)
     text = file.read_text().replace('format = "parquet"\npath = "out"', 'format = "delta"\npath = "new/out"')
     file.write_text(text.replace("SELECT ", "SELECT r0.id / 0 AS x, ", 1))
-    code, output, _ = command("compute", file, "--json")
+    code, output, error = command("compute", file, "--json")
     assert code == 1
-    assert "fails on a row: Division by zero" in json.loads(output)["error"]
+    told = json.loads(output)
+    assert told["error"].startswith("r0.id / 0 AS x fails on a row: Division by zero. Use `try_divide`")
+    assert error == f"error: {told['error']} (details: {told['log']})\n"
+    assert "DIVIDE_BY_ZERO" in Path(told["log"]).read_text()
+    Path(told["log"]).unlink()
     assert not (tmp_path / "new").exists()
 
 

@@ -99,7 +99,7 @@ def parse_answer(line: str) -> Mapping[str, Any]:
     except json.JSONDecodeError:
         answer = None
     if not isinstance(answer, dict):
-        raise JobError("its answer is not a JSON object")
+        raise JobError(f"its last line is not a JSON object: {line[:200]!r}; run it alone to see why")
     missing = [key for key in ANSWER_KEYS if key not in answer]
     if missing:
         raise JobError(f"its answer lacks {', '.join(missing)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from spillway.errors import SourceError
+from spillway.errors import SourceError, disk_reason
 from spillway.maintain.delta import WEIGHT, delta_schema
 from spillway.maintain.execute import Answer
 from spillway.maintain.identifier import quoted
@@ -148,7 +148,10 @@ class DuckDbServer:
             self._connection.rollback()
             self._numbers.clear()
             if isinstance(error, duckdb.Error):
-                raise SourceError(f"DuckDB source: {str(error).splitlines()[0]}") from error
+                reason = str(error).splitlines()[0]
+                raise SourceError(
+                    f"DuckDB source {self._place}: {disk_reason(reason) or reason}; nothing was written"
+                ) from error
             raise
 
     def _capture(self, table: str) -> DuckDbCapture:

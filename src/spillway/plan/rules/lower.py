@@ -201,7 +201,9 @@ class Lowering:
             return False
         for ref, kind in arrow.items():
             if kind is None:
-                raise ViewError(f"{label(node)} combines inputs, but {types[ref]} is not supported there")
+                raise ViewError(
+                    f"{label(node)} combines inputs, but {types[ref]} is not supported there; cast it"
+                )
         try:
             kind = result_type(lowered, lambda ref: arrow[ref])
         except ViewError as error:

@@ -84,5 +84,5 @@ def microseconds(input_: Input) -> exp.Expr:
         return exp.Anonymous(this="timestampdiff", expressions=[unit, epoch, column])
     raise ViewError(
         f"the event time {input_.alias}.{input_.event_time.name} is {input_.event_time.type}; "
-        "it must be a timestamp"
+        "it must be a timestamp: declare it as one in the schema of the source, or name another column"
     )

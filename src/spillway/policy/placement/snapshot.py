@@ -10,7 +10,7 @@ slowest. So the time of the driver counts for nobody, and what another program t
 
 from dataclasses import dataclass, field
 
-from spillway.errors import StateError
+from spillway.errors import BUG, StateError
 from spillway.policy.placement.need import Progress
 
 NEVER = float("-inf")
@@ -122,12 +122,14 @@ class PlacementSnapshot:
     def __post_init__(self) -> None:
         known = {processor.processor for processor in self.processors}
         if len(known) != len(self.processors):
-            raise StateError(f"snapshot of epoch {self.epoch} has a processor twice")
+            raise StateError(f"snapshot of epoch {self.epoch} has a processor twice; {BUG}")
         if len({processor.state_limit_bytes is None for processor in self.processors}) > 1:
-            raise StateError(f"snapshot of epoch {self.epoch} has processors with and without a budget")
+            raise StateError(
+                f"snapshot of epoch {self.epoch} has processors with and without a budget; {BUG}"
+            )
         lost = sorted({group.processor for group in self.groups} - known)
         if lost:
-            raise StateError(f"snapshot of epoch {self.epoch} has groups on unknown processors {lost}")
+            raise StateError(f"snapshot of epoch {self.epoch} has groups on unknown processors {lost}; {BUG}")
         if len({group.group for group in self.groups}) != len(self.groups):
             raise StateError(f"snapshot of epoch {self.epoch} has a group in two places")
 

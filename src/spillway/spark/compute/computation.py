@@ -25,7 +25,7 @@ from spillway.compute import (
     choose_plan,
     draw_text,
 )
-from spillway.errors import BudgetError, ComputeError
+from spillway.errors import BudgetError, ComputeError, EvaluationError
 from spillway.job import SinkSpec, SourceSpec, check_sink
 from spillway.model import View, parse_bytes
 from spillway.spark.compute.executor import PlanExecutor, RunContext, SegmentOutcome, table_bytes_peak
@@ -159,7 +159,10 @@ class Computation:
         """Run the plan; remember by how much its memory estimate was off, for the next run on these files."""
         self._running = executor = self.executor(self.plan)
         self._check_wanted()
-        executor.run(writer)
+        try:
+            executor.run(writer)
+        except EvaluationError as error:
+            raise EvaluationError(self.facts.view.named(str(error))) from error
         outcomes = executor.outcomes()
         factor = self.plan.learned_factor(table_bytes_peak(outcomes))
         if factor is not None:

@@ -63,7 +63,9 @@ def open_stored_source(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     where = f"[sources.{spec.name}]"
     kind = spec.format.lower()
     if kind not in FORMATS:
-        raise SourceError(f'{where} format = "{spec.format}": stored relations are {", ".join(FORMATS)}')
+        raise SourceError(
+            f'{where} format = "{spec.format}": stored relations are {", ".join(FORMATS)}; use one'
+        )
     if kind == "table":
         return _spark_table(spark, spec, where)
     if spec.path is None:
@@ -111,9 +113,13 @@ def _database(spark: SparkSession, spec: SourceSpec, path: str, where: str) -> D
     try:
         return frame_of(spark, read(path, name))
     except (duckdb.Error, OSError, ValueError) as error:
-        raise SourceError(f"{where} table {name} of {path} cannot be read: {_line(error)}") from None
+        raise SourceError(
+            f"{where} table {name} of {path} cannot be read: {_line(error)}; correct path or options.table"
+        ) from None
     except (PySparkException, Py4JError) as error:
-        raise SourceError(f"{where} table {name} of {path} cannot be read: {_reason(error)}") from None
+        raise SourceError(
+            f"{where} table {name} of {path} cannot be read: {_reason(error)}; correct path or options.table"
+        ) from None
 
 
 def _reason(error: PySparkException | Py4JError) -> str:

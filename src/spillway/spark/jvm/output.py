@@ -13,6 +13,7 @@ from collections import deque
 from contextlib import suppress
 
 from pyspark import SparkContext
+from pyspark.logger import PySparkLogger
 
 from spillway.detail_log import cleaned
 
@@ -20,13 +21,14 @@ KEPT_BYTES = 1 << 20
 SETTLE_SECONDS, PATIENCE_SECONDS = 0.05, 1.0
 """Lines that were written are here once none came for so long; and the longest wait for that."""
 _ATTRIBUTE = "spillway_output"
+_PYSPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class JvmOutput:
     """The output of one JVM; hand `writing_end` to it, then call `release`."""
 
     def __init__(self, *, echo: bool) -> None:
-        self._echo = echo
+        self.echo = echo
         self._reading_end, self.writing_end = os.pipe()
         with suppress(OSError):  # where a pipe cannot be larger, the JVM waits earlier for us to read
             fcntl.fcntl(self.writing_end, fcntl.F_SETPIPE_SZ, KEPT_BYTES)
@@ -57,7 +59,7 @@ class JvmOutput:
             while part := pipe.read(1 << 16):
                 self._keep(part)
                 *lines, rest = (rest + part).split(b"\n")
-                if self._echo:
+                if self.echo:
                     for line in lines:
                         sys.stderr.write(cleaned(line.decode(errors="replace")) + "\n")
                     sys.stderr.flush()
@@ -72,8 +74,13 @@ class JvmOutput:
 
 
 def keep_output(output: JvmOutput) -> None:
-    """Remember the output of the JVM that was just started, for as long as its gateway lives."""
+    """Remember the output of the JVM that was just started, for as long as its gateway lives.
+
+    PySpark prints errors of Spark to the screen besides raising them; it is told not to.
+    """
     setattr(SparkContext._gateway, _ATTRIBUTE, output)
+    for name in _PYSPARK_LOGGERS:
+        PySparkLogger.getLogger(name).disabled = not output.echo
 
 
 def jvm_output() -> JvmOutput | None:

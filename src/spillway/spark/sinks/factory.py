@@ -47,7 +47,7 @@ def open_sink(
         raise SinkError(f"unknown sink format {format!r}; formats are {', '.join(FORMATS)}")
     if format in ("delta", "parquet"):
         if not path:
-            raise SinkError(f"sink format {format!r} needs a path; add one")
+            raise SinkError(f'sink format {format!r} needs a path; add path = "..."')
         return _delta(Storage(path), given) if format == "delta" else _parquet(Storage(path), given)
     if path:
         raise SinkError(f"sink format {format!r} takes no path, but got {path!r}; remove it")
