@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spillway.manager import Spill, StagedEpoch, Swap, suspension
-from spillway.model import from_text, group_set, to_text, union
+from spillway.model import group_set, to_text, union
 from spillway.policy.placement import (
     ForcedSpill,
     PlacementPolicy,
@@ -22,19 +22,26 @@ from spillway.policy.placement import (
     Suggestions,
 )
 from spillway.state.graph import (
+    SCAN,
     Graph,
+    Inbox,
     LevelMessage,
-    TreeStep,
+    Outgoing,
+    Quota,
+    Routing,
+    StageStep,
     consistent_reports,
+    fused_stages,
     placement_of,
-    remove_exchange,
     run_step,
-    together,
 )
 from spillway.state.log import Manifest
-from spillway.state.orders import Orders, Report
+from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN, TaskAttempt
 from spillway.state.storage import Storage
+
+PARCEL_BYTES = 4096
+"""Small, so that tests have epochs with several parcels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +58,44 @@ class LocalCluster:
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
         if not self.graph.is_one:
-            for _ in zip(range(self.lost_steps), self._steps(self.graph, orders, {}), strict=False):
+            for _ in zip(range(self.lost_steps), self._steps(orders, {}), strict=False):
                 pass
-            return self._levels(self.graph, orders)
+            commits: dict[int, LevelMessage] = {}
+            for _ in self._steps(orders, commits):
+                pass
+            return consistent_reports(self.graph, commits)
         (operator,) = self.graph.operators
         for part in orders[: self.lost_steps]:
             run_step(part, operator, _attempt(), self._batches(part))
         return [run_step(part, operator, _attempt(), self._batches(part)) for part in orders]
 
-    def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
-        messages: dict[int, LevelMessage] = {}
-        try:
-            for _ in self._steps(tree, orders, messages):
-                pass
-            return consistent_reports(tree, messages)
-        finally:
-            remove_exchange(orders[0].state)
-
-    def _steps(
-        self, tree: Graph, orders: Sequence[Orders], messages: dict[int, LevelMessage]
-    ) -> Iterator[None]:
-        """All steps of an epoch; `messages` is what each processor was told by the end of a level."""
+    def _steps(self, orders: Sequence[Orders], commits: dict[int, LevelMessage]) -> Iterator[None]:
+        """All steps of an epoch of several stages; `commits` gets what each processor reports."""
         placement = placement_of(orders)
-        messages.update({part.processor: LevelMessage() for part in orders})
-        for level in range(max(tree.levels) + 1):
-            inboxes: dict[int, list[LevelMessage]] = {part.processor: [] for part in orders}
+        routing = Routing(self.graph, placement, len(orders), fused_stages(self.graph, placement))
+        quota = Quota(NO_BOUND, PARCEL_BYTES)
+        boxes: dict[int, list[bytes]] = {target: [] for target in range(routing.targets)}
+        scan = Outgoing(SCAN, 0, _attempt().id, quota, routing.operators_by_target, NO_BOUND)
+        for part in orders:
+            for batch in self._batches(part):
+                for target, operator, rows, arrived in routing.split(batch):
+                    scan.write(target, operator, rows, arrived)
+        _deliver(boxes, scan.packed({}))
+        last = len(routing.stages) - 1
+        for stage in range(last + 1):
             for part in orders:
-                step = TreeStep(tree, part, placement, len(orders), _attempt())
-                batches = self._batches(part) if level == 0 else iter(())
-                for target, message in step.run(level, messages[part.processor], batches).items():
-                    inboxes[target].append(from_text(LevelMessage, to_text(message)))
+                attempt = _attempt()
+                frames = boxes.pop(stage * len(orders) + part.processor)
+                inbox = Inbox(iter(frames), len(frames), part.processor, NO_BOUND)
+                targets = routing.targets_of(stage)
+                outgoing = Outgoing(stage, part.processor, attempt.id, quota, targets, NO_BOUND)
+                message = StageStep(routing, stage, part, attempt).run(inbox, outgoing)
+                if stage == last:
+                    commits[part.processor] = message
+                else:
+                    own = (stage + 1) * len(orders) + part.processor
+                    _deliver(boxes, outgoing.packed({own: to_text(message)}))
                 yield
-            messages.update({processor: together(inbox) for processor, inbox in inboxes.items()})
 
     def _batches(self, orders: Orders) -> Iterator[pa.RecordBatch]:
         """The rows of a processor. As in Spark, a batch is allocated when it is asked for."""
@@ -93,6 +106,11 @@ class LocalCluster:
         mine = np.flatnonzero([orders.groups >> int(group) & 1 for group in groups])
         size = self.batch_rows or max(1, len(mine))
         return (self.batch.take(pa.array(mine[at : at + size])) for at in range(0, len(mine), size))
+
+
+def _deliver(boxes: dict[int, list[bytes]], parcels: dict[int, list[bytes]]) -> None:
+    for target, sent in parcels.items():
+        boxes[target].extend(sent)
 
 
 def _attempt() -> TaskAttempt:

@@ -110,9 +110,9 @@ def watch_tasks(doom: Doom) -> None:
 
         return watched
 
-    run_step, run_level = testing.run_step, testing.TreeStep.run
+    run_step, run_level = testing.run_step, testing.StageStep.run
     testing.run_step = second_is_doomed(run_step, lambda orders, *_: orders.sequence)
-    tree_step: Any = testing.TreeStep
+    tree_step: Any = testing.StageStep
     tree_step.run = second_is_doomed(run_level, lambda step, *_: step.orders.sequence)
 
 

@@ -167,7 +167,6 @@ def report_json(report: Report) -> dict[str, Any]:
 
 def message_json(message: LevelMessage) -> dict[str, Any]:
     return {
-        "files": {str(join): list(names) for join, names in message.files.items()},
         "reports": {str(join): report for join, report in message.reports.items()},
         "input_rows": message.input_rows,
         "seen": sorted(message.seen),

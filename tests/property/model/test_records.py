@@ -155,7 +155,6 @@ REPORTS = st.builds(
 )
 MESSAGES = st.builds(
     LevelMessage,
-    st.dictionaries(FEW, tuples(TEXTS), max_size=3),
     st.dictionaries(FEW, TEXTS, max_size=3),
     COUNTS,
     st.frozensets(st.tuples(FEW, FEW, TEXTS)),

@@ -180,4 +180,3 @@ def test_what_leaves_memory_comes_in_clean_up(
     reports = [one for entry in epochs for one in entry.processors]
     assert max(one.resident_bytes for one in reports) <= MEMORY_BYTES
     assert found(tmp_path / "out") == expected(data, CHAIN)
-    assert not list((tmp_path / "state").glob("exchange/*"))

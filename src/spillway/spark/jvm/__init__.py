@@ -9,6 +9,7 @@ from spillway.spark.jvm.build import adopt_session, build_session, stop_session,
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN
 from spillway.spark.jvm.executors import count_executors
 from spillway.spark.jvm.failure import as_spillway_error, comes_from_spark, first_cause, has_lost_a_task
+from spillway.spark.jvm.frame_jobs import FrameJobs, Frames, InnerFrameJobs
 from spillway.spark.jvm.java import find_java
 from spillway.spark.jvm.output import jvm_text
 from spillway.spark.jvm.scala import elements
@@ -17,6 +18,9 @@ __all__ = [
     "CHECKPOINT_FILES",
     "CHECKPOINT_FILES_BY_RENAME",
     "HADOOP_WITHOUT_YARN",
+    "FrameJobs",
+    "Frames",
+    "InnerFrameJobs",
     "adopt_session",
     "as_spillway_error",
     "build_session",

@@ -27,6 +27,7 @@ from spillway.spark.jvm.executors import check_workers, wait_for_executors
 from spillway.spark.jvm.java import find_java
 from spillway.spark.jvm.master import DEFAULT_MASTER, Master, parse_master, require_reachable
 from spillway.spark.jvm.output import JvmOutput, keep_output
+from spillway.spark.jvm.sockets import socket_settings
 
 EXECUTOR_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 20.0
@@ -58,6 +59,7 @@ def build_session(
     expected_executors = _expected_executors(master, settings)
     require_reachable(master)
     proposed = default_settings(master, os.environ)  # reads SPARK_LOCAL_IP, which is set next
+    proposed |= socket_settings(master)
     if SparkContext._gateway is None:
         java = find_java(os.environ)
         spark_home = prepare_spark_home(master)

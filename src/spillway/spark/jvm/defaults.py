@@ -42,8 +42,8 @@ def default_settings(master: Master, environ: Mapping[str, str]) -> dict[str, st
         "spark.driver.extraJavaOptions": f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={_LOG_CONFIGURATION}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Sticky processors: a task waits for the executor that holds its anchor block, and runs once.
-        "spark.locality.wait": "30s",
+        # Sticky processors: a task waits for the executor that has its state, and runs once.
+        "spark.locality.wait": "3s",
         "spark.speculation": "false",
         "spark.shuffle.reduceLocality.enabled": "false",
         # One epoch's plan is known and small.

@@ -43,6 +43,7 @@ from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
 from spillway.spark.compute import plan_computation
 from spillway.spark.jvm import (
+    InnerFrameJobs,
     adopt_session,
     build_session,
     comes_from_spark,
@@ -66,10 +67,10 @@ from spillway.spark.sources import (
     source_place,
 )
 from spillway.spark.stream import (
-    Anchors,
-    JvmCache,
     Listener,
+    Places,
     Query,
+    Quotas,
     SparkEpoch,
     Wire,
     bind,
@@ -273,14 +274,12 @@ class Session:
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
             check_log(opened.checkpoint.storage)
             rewind(opened.checkpoint.storage, engine.manifest.batch_id)
-            anchors = Anchors(self.spark)
-            anchors.of(config.processors)  # before the query reports that it runs
             query = Query(
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
-                SparkEpoch(self.spark, graph, anchors, JvmCache(self.spark)),
-                partial(_close, opened, engine, anchors, self.spark),
+                SparkEpoch(InnerFrameJobs(self.spark.sparkContext), graph, Places(self.spark), Quotas()),
+                partial(_close, opened, engine, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
                 input_end=InputEnd(opened.checkpoint.storage) if config.until == "exhausted" else None,
@@ -326,13 +325,12 @@ class _Opened:
         self.checkpoint.close()
 
 
-def _close(opened: _Opened, engine: Engine, anchors: Anchors, spark: SparkSession) -> None:
+def _close(opened: _Opened, engine: Engine, spark: SparkSession) -> None:
     """Close a query that no longer runs an epoch, and remove files of tasks that outlived their epoch."""
     with ExitStack() as closing:
         closing.callback(opened.close)
         if opened.tier is not None:
             closing.callback(remove_images, spark, opened.tier)
-        anchors.release()
         if not engine.undelivered:
             opened.sink.sweep(())
 

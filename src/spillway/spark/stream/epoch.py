@@ -1,175 +1,214 @@
-"""One epoch as one Spark job: route the wire rows to their processors, run the tasks, collect commit rows.
+"""One epoch as one Spark job: scan tasks send rows to processors, each processor runs its part of each stage,
+the driver collects what they report.
 
-On one host any executor reaches the memory tier, so rows go straight to the partition of their processor.
-With several executors an anchor (see `anchor`) keeps each processor on its executor.
+        rows of the batch -> scatter tasks -\\ shuffle
+                             orders --------- zip -> stage 0 -\\ shuffle
+                                                  orders ------ zip -> stage 1 ... -> reports
+
+Orders are placed where the processor's state is, and so is the task that reads them with the shuffled rows. A
+lost task is run again by Spark. If tasks of one epoch read different attempts of another task, or had more to
+send than their quota, the epoch is run again: nothing of it counts before all reports are here.
 """
 
 import logging
+import pickle
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spillway.errors import SessionError
-from spillway.model import from_text
-from spillway.spark.jvm import first_cause, has_lost_a_task
-from spillway.spark.stream.anchor import Anchor, Anchors
-from spillway.spark.stream.arrow_tasks import ArrowTasks
-from spillway.spark.worker import COMMIT_SCHEMA, all_levels, by_level, by_partition
+from spillway.spark.jvm import FrameJobs, Frames, first_cause, has_lost_a_task
+from spillway.spark.stream.batch_rows import BatchRows
+from spillway.spark.stream.places import Places
+from spillway.spark.worker import OVERFLOWED, LastStageTask, ScatterTask, StageOrders, StageTask
 from spillway.state.graph import (
+    SCAN,
     Graph,
     LevelMessage,
+    Outgoing,
+    OverflowedEpochError,
+    Quota,
+    Routing,
     TornEpochError,
     consistent_reports,
-    fused_levels,
+    fused_stages,
     placement_of,
-    remove_exchange,
 )
 from spillway.state.orders import NO_BOUND, Limits, Orders, Report
-from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN
 
 _LOG = logging.getLogger(__name__)
-BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
-MAX_BATCH_BYTES = 64 << 20
-"""The largest bound, and Spark's own default."""
-UNBOUNDED = (1 << 31) - 1
-"""Spark's word for no bound: batches end after so many rows only. With one it adds up the sizes of all
-vectors after every row, which took twice as long as to fill them."""
-TREE_ATTEMPTS = 4
-"""How often an epoch of a tree is run at most; Spark's own default for a task."""
+MAX_PARCEL_BYTES = 32 << 20
+ATTEMPTS = 4
+"""How often an epoch is run at most because of lost tasks; Spark's own default for a task."""
+LEAST_PARCELS = 4
+"""Which a task sends to each target, one of them for each operator there."""
 
 
-class JvmCache:
-    """JVM values reused across epochs; each saves a Py4J call."""
+@dataclass(slots=True)
+class Quotas:
+    """How many parcels tasks send; learned, because nobody knows before how much they have to send."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self.tasks = ArrowTasks(spark, COMMIT_SCHEMA)
-        self.parallelism = spark.sparkContext.defaultParallelism
-        self.columns: list[str] = []
-        """Of the wire rows."""
-        self.batch_bytes: int | None = None
-        self.route: tuple[tuple[int, ...], Column] | None = None
-        """Where each group goes, and that as an expression."""
+    scan: int = LEAST_PARCELS
+    stage: int = LEAST_PARCELS
+
+    def grow(self) -> None:
+        self.scan *= 4
+        self.stage *= 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """The rows of the batch: scattered by tasks, or here, with the orders."""
+
+    frames: Frames | None = None
+    tasks: int = 0
+    shipped: dict[int, list[bytes]] = field(default_factory=dict)
+
+    def shipped_to(self, target: int) -> list[bytes]:
+        return self.shipped.get(target, [])
 
 
 @dataclass(frozen=True, slots=True)
 class SparkEpoch:
-    """Executes epochs of one query; `batch` is the wire rows of the epoch, None if there are none."""
+    """Executes epochs of one query; `batch` is the rows of the epoch, None if there are none."""
 
-    spark: SparkSession
+    jobs: FrameJobs
     graph: Graph
-    anchors: Anchors
-    cache: JvmCache
-    batch: DataFrame | None = None
+    places: Places
+    quotas: Quotas
+    batch: BatchRows | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        self._bound_batches(batch_bytes(part.limits for part in orders))
-        if not self.graph.is_one:
-            return self._levels(self.graph, orders)
-        return [from_text(Report, row["report"]) for row in self.job(orders).collect()]
+        sequence, lost = orders[0].sequence, 0
+        while True:
+            try:
+                return self._attempt(orders)
+            except OverflowedEpochError:
+                self.quotas.grow()
+                continue
+            except TornEpochError as torn:
+                reason = str(torn)
+            except (PySparkException, Py4JError) as error:
+                if not has_lost_a_task(error):
+                    raise
+                reason = first_cause(error)
+            lost += 1
+            if lost >= ATTEMPTS:
+                raise SessionError(
+                    f"epoch {sequence} failed {ATTEMPTS} times, at last with: {reason} "
+                    "Nothing of it was committed; find out what ends the workers (memory, for example) in "
+                    "Spark's log, then run the job again"
+                )
+            _LOG.warning("epoch %d is run again: %s", sequence, reason)
 
-    def job(self, orders: Sequence[Orders]) -> DataFrame:
-        """The epoch as a plan: one partition per processor in, one commit row of each out."""
-        anchor = self.anchors.of(len(orders))
-        frame = self._direct(orders) if anchor is None else self._anchored(anchor, orders)
-        columns = None if self.batch is None else self._columns(self.batch)
-        graph, tasks = self.graph, self.cache.tasks
-        if graph.is_one:
-            return tasks.over(frame, by_partition(orders, graph.operators[0]), columns)
-        first, *later = fused_levels(orders, graph)
-        if later and anchor is None and len(orders) <= self.cache.parallelism:
-            return tasks.over(frame, all_levels(orders, graph, uuid.uuid4().hex), columns, barrier=True)
-        frame = tasks.over(frame, by_level(orders, graph, first), columns)
-        for levels in later:
-            frame = self._sent(frame, anchor, len(orders))
-            frame = tasks.over(frame, by_level(orders, graph, levels))
-        return frame
+    def _attempt(self, orders: Sequence[Orders]) -> list[Report]:
+        answers = self.jobs.collect(self.job(orders))
+        if OVERFLOWED in answers:
+            raise OverflowedEpochError
+        messages = [LevelMessage.read(answer.decode()) for answer in answers]
+        return consistent_reports(self.graph, dict(enumerate(messages)))
 
-    def _columns(self, batch: DataFrame) -> list[str]:
-        if not self.cache.columns:
-            self.cache.columns = batch.columns
-        return self.cache.columns
+    def job(self, orders: Sequence[Orders]) -> Frames:
+        """The epoch as a job: what each processor reports."""
+        placement = placement_of(orders)
+        routing = Routing(self.graph, placement, len(orders), fused_stages(self.graph, placement))
+        size = parcel_bytes(part.limits for part in orders)
+        return _Job(self, routing, orders, size).frames()
 
-    def _levels(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
-        """Run the epoch again if its parts rest on different attempts, or if one of its tasks was lost.
 
-        Nothing of an attempt counts before all its reports are here. What it wrote has names of its own.
-        """
-        sequence = orders[0].sequence
-        try:
-            for _ in range(TREE_ATTEMPTS):
-                try:
-                    return self._attempt(tree, orders)
-                except TornEpochError as torn:
-                    reason = str(torn)
-                except (PySparkException, Py4JError) as error:
-                    if not has_lost_a_task(error):
-                        raise
-                    reason = first_cause(error)
-                _LOG.warning("epoch %d is run again: %s", sequence, reason)
-            raise SessionError(
-                f"epoch {sequence} failed {TREE_ATTEMPTS} times, at last with: {reason} "
-                "Nothing of it was committed; find out what ends the workers (memory, for example) in "
-                "Spark's log, then run the job again"
-            )
-        finally:
-            remove_exchange(orders[0].state)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One attempt at an epoch."""
 
-    def _attempt(self, tree: Graph, orders: Sequence[Orders]) -> list[Report]:
-        rows = self.job(orders).collect()
-        return consistent_reports(
-            tree, {row["processor"]: from_text(LevelMessage, row["report"]) for row in rows}
+    epoch: SparkEpoch
+    routing: Routing
+    orders: Sequence[Orders]
+    parcel_bytes: int
+
+    def frames(self) -> Frames:
+        scan = self._scan()
+        places = self.epoch.places.of(len(self.orders))
+        sent: dict[int, Frames] = {}
+        last = len(self.routing.stages) - 1
+        for stage in range(last + 1):
+            task = StageTask(self.routing, stage)
+            given = self._given(stage, scan, sent, places)
+            if stage == last:
+                return self.epoch.jobs.mapped(given, LastStageTask(task))
+            sent[stage] = self.epoch.jobs.scattered([(given, task)], self.routing.targets)
+        raise AssertionError("a graph has a stage")
+
+    def _given(
+        self, stage: int, scan: _Scan, sent: dict[int, Frames], places: Sequence[str | None]
+    ) -> Frames:
+        """What the tasks of a stage get: orders, rows of the batch, parcels of earlier stages."""
+        jobs, processors = self.epoch.jobs, self.routing.processors
+        first, end = stage * processors, (stage + 1) * processors
+        senders = [earlier for earlier in sent if stage in self.routing.feeds(earlier)]
+        count = self._frame_count(stage, scan, len(senders))
+        scan_parcels = scan.tasks * self.epoch.quotas.scan
+        told = []
+        for processor, orders in enumerate(self.orders):
+            shipped = scan.shipped_to(first + processor)
+            parcels = scan_parcels + len(shipped) + len(senders) * processors * self.epoch.quotas.stage
+            head = StageOrders(orders, parcels, self._stage_quota(stage, scan))
+            frames = [pickle.dumps(head), *shipped]
+            told.append([*frames, *([b""] * (count - len(frames)))])
+        parts = [] if scan.frames is None else [jobs.slice(scan.frames, first, end)]
+        parts += [jobs.slice(sent[earlier], first, end) for earlier in senders]
+        return jobs.zipped(jobs.placed(told, places), *parts)
+
+    def _frame_count(self, stage: int, scan: _Scan, senders: int) -> int:
+        """How many frames every partition of a stage gets from each side, padding included."""
+        shipped = max(
+            len(scan.shipped_to(stage * self.routing.processors + processor))
+            for processor in range(self.routing.processors)
         )
+        quotas = self.epoch.quotas
+        sent = self.routing.processors * quotas.stage if senders else 0
+        return max(1 + shipped, scan.tasks * quotas.scan, sent)
 
-    def _sent(self, frame: DataFrame, anchor: Anchor | None, processors: int) -> DataFrame:
-        """Each message at the processor that it is for."""
-        if anchor is None:
-            return frame.repartitionById(processors, F.col("processor"))
-        labels = ",".join(map(str, anchor.labels))
-        return anchor.attach(frame, F.expr(f"element_at(array({labels}), processor + 1)"))
+    def _stage_quota(self, stage: int, scan: _Scan) -> Quota:
+        quotas, processors = self.epoch.quotas, self.routing.processors
+        padding: dict[int, int] = {}
+        for later in self.routing.feeds(stage):
+            missing = self._frame_count(later, scan, 1) - processors * quotas.stage
+            padding |= {later * processors + processor: missing for processor in range(processors)}
+        return Quota(quotas.stage, self.parcel_bytes, padding)
 
-    def _bound_batches(self, size: int) -> None:
-        """Let Spark hand over rows in Arrow batches of about this many bytes.
-
-        Spark reads the setting when a job starts, from the session of the DataFrame: in foreachBatch that is
-        the stream's own copy of the user's session, which ends with it.
-        """
-        if self.batch is not None and self.cache.batch_bytes != size:
-            self.batch.sparkSession.conf.set(BATCH_BYTES, str(size))
-            self.cache.batch_bytes = size
-
-    def _direct(self, orders: Sequence[Orders]) -> DataFrame:
-        processors = len(orders)
-        if self.batch is None:
-            return self.spark.range(0, processors, 1, processors).where("id < 0")
-        # To coalesce the scans to one wave of tasks first made a run a fifth slower (two pairs of runs).
-        return self.batch.repartitionById(processors, self._route(placement_of(orders)))
-
-    def _anchored(self, anchor: Anchor, orders: Sequence[Orders]) -> DataFrame:
-        if self.batch is None:
-            return anchor.no_rows()
-        targets = tuple(anchor.labels[processor] for processor in placement_of(orders))
-        return anchor.attach(self.batch, self._route(targets))
-
-    def _route(self, targets: tuple[int, ...]) -> Column:
-        if self.cache.route is None or self.cache.route[0] != targets:
-            self.cache.route = targets, self._routed(targets)
-        return self.cache.route[1]
-
-    def _routed(self, targets: tuple[int, ...]) -> Column:
-        if len(set(targets)) == 1:
-            return F.lit(targets[0])
-        group = self.graph.group_sql(TAG_COLUMN, HASH_WIRE_COLUMN)
-        # Folded once to an array of numbers; hundreds of them as an expression each took Spark 10 ms longer.
-        listed = f"cast(split('{','.join(map(str, targets))}', ',') as array<int>)"
-        return F.expr(f"element_at({listed}, {group} + 1)")
+    def _scan(self) -> _Scan:
+        batch, routing, quotas = self.epoch.batch, self.routing, self.epoch.quotas
+        if batch is None:
+            return _Scan()
+        few = batch.few()
+        if few is not None:
+            quota = Quota(NO_BOUND, self.parcel_bytes)
+            outgoing = Outgoing(SCAN, 0, uuid.uuid4().hex[:12], quota, routing.operators_by_target, NO_BOUND)
+            for rows in few:
+                for target, operator, piece, arrived in routing.split(rows):
+                    outgoing.write(target, operator, piece, arrived)
+            return _Scan(shipped=outgoing.packed({}))
+        sources = batch.sources(self.epoch.jobs)
+        tasks = sum(frames.partitions for frames, _ in sources)
+        if not tasks:
+            return _Scan()
+        counted = _Scan(tasks=tasks)
+        processors = routing.processors
+        padding: dict[int, int] = {}
+        for stage in range(len(routing.stages)):
+            missing = self._frame_count(stage, counted, stage) - tasks * quotas.scan
+            padding |= {stage * processors + processor: missing for processor in range(processors)}
+        quota = Quota(quotas.scan, self.parcel_bytes, padding)
+        first, scatter = 0, []
+        for frames, reader in sources:
+            scatter.append((frames, ScatterTask(routing, reader, quota, first)))
+            first += frames.partitions
+        return _Scan(self.epoch.jobs.scattered(scatter, routing.targets), tasks)
 
 
-def batch_bytes(limits: Iterable[Limits]) -> int:
-    """What an arriving batch may take: a round of the processor with the least memory, if any is bounded."""
-    least = min(limit.round_bytes for limit in limits)
-    return UNBOUNDED if least >= NO_BOUND else min(least, MAX_BATCH_BYTES)
+def parcel_bytes(limits: Iterable[Limits]) -> int:
+    """What a parcel may take: a round of the processor with the least memory, if any is bounded."""
+    return min(MAX_PARCEL_BYTES, *(limit.round_bytes for limit in limits))

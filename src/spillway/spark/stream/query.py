@@ -25,6 +25,7 @@ from spillway.manager.relocation import Decision
 from spillway.model import group_set, to_json
 from spillway.spark.jvm import as_spillway_error, first_cause
 from spillway.spark.sources import SourceCheck
+from spillway.spark.stream.batch_rows import FrameBatch
 from spillway.spark.stream.epoch import SparkEpoch
 from spillway.spark.stream.run_ahead import RunAhead
 
@@ -162,11 +163,9 @@ class Query:
     def resize(self, processors: int) -> None:
         """Use another number of processors, from the next epoch on; groups move while the query runs.
 
-        Returns when their anchor, if there are several executors, is built. A restart begins with the number
-        of its job again.
+        A restart begins with the number of its job again.
         """
         self._engine.controller.check_size(processors)
-        self._epoch.anchors.prepare(processors)
         with self._one_epoch:
             self._engine.controller.resize(self._engine.manifest, processors)
 
@@ -333,7 +332,7 @@ class Query:
         self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))
 
     def _execute(self, batch: DataFrame | None) -> SparkEpoch:
-        return replace(self._epoch, batch=batch)
+        return replace(self._epoch, batch=None if batch is None else FrameBatch(batch))
 
     def _note(self, entry: EpochEntry) -> None:
         told = to_json(entry)

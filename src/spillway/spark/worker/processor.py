@@ -1,93 +1,132 @@
-"""The Python task of a processor: Arrow batches in, one commit row out.
+"""The Python tasks of an epoch: `ScatterTask` reads rows and sends them to processors, `StageTask` is one
+processor's part of one stage.
 
-The functions made here are pickled with the orders of all processors; a task picks its own. They hold no
-state of their own, so any Python worker of a host can serve any processor.
+Tasks get frames (bytes) and give frames. What differs from epoch to epoch is in the frames, so Spark is told
+of a task once. Tasks hold no state of their own: any Python worker of a host can serve any processor.
 """
 
 import gc
 import os
+import pickle
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Protocol
 
 import pandas  # noqa: F401 - Arrow imports it with the first array: half a second inside some step
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spillway.errors import StateError
-from spillway.model import from_text, to_text
-from spillway.state.graph import FileBarrier, Graph, LevelMessage, TreeStep, placement_of, run_step, together
-from spillway.state.memory import TierDirectory
-from spillway.state.orders import Orders
-from spillway.state.step import Operator, TaskAttempt
+from spillway.model import to_text
+from spillway.state.graph import SCAN, Inbox, Outgoing, OverflowedEpochError, Quota, Routing, StageStep
+from spillway.state.memory import TierDirectory, holding_tier
+from spillway.state.orders import NO_BOUND, Orders
+from spillway.state.step import TaskAttempt
 from spillway.state.storage import Storage
 
-COMMIT_SCHEMA = StructType([StructField("processor", IntegerType()), StructField("report", StringType())])
-_COMMIT_ARROW = pa.schema([("processor", pa.int32()), ("report", pa.string())])
-
-Batches = Iterator[pa.RecordBatch]
-
-
-def by_partition(orders: Sequence[Orders], operator: Operator) -> Callable[[Batches], Batches]:
-    """For `mapInArrow`, where the number of the partition is the number of the processor."""
-
-    def task(batches: Batches) -> Batches:
-        context = TaskContext.get()
-        assert context is not None
-        yield _commit_row(orders[context.partitionId()], operator, batches)
-
-    return task
+OVERFLOWED = b"overflowed"
+"""The answer of a processor that was sent less than there is."""
+SPOOL_BYTES = 64 << 20
+"""Rows that wait in a task take this much memory at most, if the processor has no budget."""
 
 
-def by_level(orders: Sequence[Orders], tree: Graph, levels: Sequence[int]) -> Callable[[Batches], Batches]:
-    """The same for some levels of a tree: rows or messages in, messages out, by target."""
-    placement = placement_of(orders)
+class RowReader(Protocol):
+    """Makes wire rows from frames; pickled to workers."""
 
-    def task(batches: Batches) -> Batches:
-        context = TaskContext.get()
-        assert context is not None
-        mine = orders[context.partitionId()]
-        step = TreeStep(tree, mine, placement, len(orders), _here(mine))
-        inbox = LevelMessage() if levels[0] == 0 else together(_messages(batches))
-        sent = step.run(levels[0], inbox, batches)
-        for level in levels[1:]:  # all that was sent is for here
-            sent = step.run(level, sent[mine.processor], ())
-        for _ in batches:
+    def __call__(self, frames: Iterator[bytes]) -> Iterator[pa.RecordBatch]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """Wire rows that Spark has read: each frame is an Arrow record batch."""
+
+    schema: bytes
+
+    def __call__(self, frames: Iterator[bytes]) -> Iterator[pa.RecordBatch]:
+        schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
+        for frame in frames:
+            yield pa.ipc.read_record_batch(pa.py_buffer(frame), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterTask:
+    """Reads rows and sends each to the processor of its group."""
+
+    routing: Routing
+    reader: RowReader
+    quota: Quota
+    first_writer: int = 0
+    """The number of the task with partition 0; other sources of the same epoch have the tasks before."""
+
+    def __call__(self, partition: int, frames: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+        _keep_modules()
+        writer = self.first_writer + partition
+        targets = self.routing.operators_by_target
+        outgoing = Outgoing(SCAN, writer, uuid.uuid4().hex[:12], self.quota, targets, NO_BOUND)
+        for batch in self.reader(frames):
+            for target, operator, rows, arrived in self.routing.split(batch):
+                outgoing.write(target, operator, rows, arrived)
+            yield from outgoing.sealed()
+            del batch
+        for _ in frames:  # Spark reuses only a worker that has read its input to the end
             pass
-        targets = sorted(sent) if levels[-1] < max(tree.levels) else [mine.processor]
-        yield _commit_rows({target: to_text(sent[target]) for target in targets})
-
-    return task
+        yield from outgoing.rest({})
 
 
-def all_levels(orders: Sequence[Orders], tree: Graph, name: str) -> Callable[[Batches], Batches]:
-    """The same for a whole tree in one stage, whose tasks all run at once; `name` is this run's."""
-    placement = placement_of(orders)
+@dataclass(frozen=True, slots=True)
+class StageOrders:
+    """What a processor is told for one stage."""
 
-    def task(batches: Batches) -> Batches:
-        context = TaskContext.get()
-        assert context is not None
-        mine = orders[context.partitionId()]
-        step = TreeStep(tree, mine, placement, len(orders), _here(mine))
-        barrier = FileBarrier(Storage(mine.state), name, mine.processor, len(orders))
-        sent = step.run(0, LevelMessage(), batches)
-        for _ in batches:
-            pass
-        for level in range(1, max(tree.levels) + 1):
-            inbox = barrier.exchange(level, {target: to_text(message) for target, message in sent.items()})
-            sent = step.run(level, together(from_text(LevelMessage, text) for text in inbox), ())
-        yield _commit_rows({mine.processor: to_text(sent[mine.processor])})
-
-    return task
+    orders: Orders
+    parcels: int
+    """How many it is sent."""
+    quota: Quota
+    """For what it sends itself."""
 
 
-def _messages(batches: Batches) -> Iterator[LevelMessage]:
-    for batch in batches:
-        for text in batch.column("report").to_pylist():
-            yield from_text(LevelMessage, text)
+@dataclass(frozen=True, slots=True)
+class StageTask:
+    """One processor's part of one stage; its partition is the number of the processor."""
+
+    routing: Routing
+    stage: int
+
+    def __call__(self, partition: int, frames: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Parcels to later stages, by target; from the last stage, what the processor has to report."""
+        told: StageOrders = pickle.loads(next(frames))  # noqa: S301 - from the driver of this job
+        orders, routing = told.orders, self.routing
+        assert orders.processor == partition
+        attempt = _here(orders)
+        spool_bytes = min(SPOOL_BYTES, orders.limits.round_bytes)
+        inbox = Inbox(frames, told.parcels, partition, spool_bytes)
+        targets = routing.targets_of(self.stage)
+        outgoing = Outgoing(self.stage, partition, attempt.id, told.quota, targets, spool_bytes)
+        try:
+            with holding_tier(orders.tier):
+                message = to_text(StageStep(routing, self.stage, orders, attempt).run(inbox, outgoing))
+        except OverflowedEpochError:
+            inbox.skip()
+            outgoing.overflow()
+            message = ""
+        if not targets:
+            yield partition, message.encode() or OVERFLOWED
+            return
+        own = (self.stage + 1) * routing.processors + partition
+        yield from outgoing.rest({own: message})
+
+
+@dataclass(frozen=True, slots=True)
+class LastStageTask:
+    """The same for the last stage, whose frames go to the driver."""
+
+    task: StageTask
+
+    def __call__(self, partition: int, frames: Iterator[bytes]) -> Iterator[bytes]:
+        for _, frame in self.task(partition, frames):
+            yield frame
 
 
 @cache
@@ -122,19 +161,6 @@ def arrive(state: str, staging: str | None, tier: str) -> None:
                 "share it; use a directory that is mounted on every host, or an object store"
             )
     TierDirectory(str(query), in_memory=True).join(int(executor_name()))
-
-
-def _commit_row(orders: Orders, operator: Operator, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    report = run_step(orders, operator, _here(orders), batches)
-    for _ in batches:  # Spark reuses only a worker that has read its input to the end
-        pass
-    return _commit_rows({orders.processor: to_text(report)})
-
-
-def _commit_rows(texts: Mapping[int, str]) -> pa.RecordBatch:
-    """A row for each processor that is told something, or that reports."""
-    arrays = [pa.array(list(texts), pa.int32()), pa.array(list(texts.values()))]
-    return pa.RecordBatch.from_arrays(arrays, schema=_COMMIT_ARROW)
 
 
 def executor_name() -> str:

@@ -1,30 +1,31 @@
 """Operators that feed each other, level by level; a plain join is a graph of one.
 
-Contract: a level's reports are consistent with each other, or the epoch is run again. Start with `graph`,
-then `step`; `kinds` is where operators are looked up by kind.
+Contract: all reports of an epoch rest on the same attempts of its tasks, or the epoch is run again. Start
+with `graph`, then `routing` and `step`; `parcel` is what travels between tasks, `kinds` is where operators
+are looked up by kind.
 """
 
-from spillway.state.graph.file_barrier import FileBarrier
 from spillway.state.graph.graph import Graph
-from spillway.state.graph.level_message import (
-    LevelMessage,
-    TornEpochError,
-    consistent_reports,
-    remove_exchange,
-    together,
-)
-from spillway.state.graph.step import TreeStep, fused_levels, placement_of, run_step
+from spillway.state.graph.inbox import Inbox, OverflowedEpochError
+from spillway.state.graph.level_message import LevelMessage, TornEpochError, consistent_reports
+from spillway.state.graph.outgoing import Outgoing, Quota
+from spillway.state.graph.parcel import SCAN
+from spillway.state.graph.routing import Routing, fused_stages
+from spillway.state.graph.step import StageStep, placement_of, run_step
 
 __all__ = [
-    "FileBarrier",
+    "SCAN",
     "Graph",
+    "Inbox",
     "LevelMessage",
+    "Outgoing",
+    "OverflowedEpochError",
+    "Quota",
+    "Routing",
+    "StageStep",
     "TornEpochError",
-    "TreeStep",
     "consistent_reports",
-    "fused_levels",
+    "fused_stages",
     "placement_of",
-    "remove_exchange",
     "run_step",
-    "together",
 ]

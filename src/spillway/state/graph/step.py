@@ -1,12 +1,8 @@
-"""One processor's part of an epoch: `run_step` for one operator, `TreeStep` for several, level by level.
+"""One processor's part of an epoch: `run_step` for one operator, `StageStep` for those of a stage.
 
-All input of the view arrives at the lowest level, each row at the processor of its join's group; rows for
-joins of higher levels wait there in files. After a level every processor tells every other which files it
-has for it, so rows are exchanged.
-
-Invariant: who reads a file also says which attempt wrote it. An attempt that Spark repeats may have parked
-other rows, so an epoch counts only if all its readers read the same attempt of each writer
-(`consistent_reports`).
+A stage runs the operators of some levels. Rows of the view's inputs, and rows from operators of earlier
+stages, are in its inbox; rows for operators of later stages go out in parcels. What a processor has to
+report travels with it from stage to stage.
 """
 
 import time
@@ -16,29 +12,15 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from spillway.model import from_text, members, to_text
-from spillway.state.graph.arrival import Arrival
-from spillway.state.graph.exchange import ExchangeOutlet, read_exchange
-from spillway.state.graph.graph import Graph
+from spillway.state.graph.inbox import Inbox
 from spillway.state.graph.kinds import step_of
 from spillway.state.graph.level_message import LevelMessage
+from spillway.state.graph.outgoing import Outgoing
+from spillway.state.graph.outlet import EdgeOutlet
+from spillway.state.graph.routing import Routing
 from spillway.state.memory import MemoryTier, bound_allocator, give_back
 from spillway.state.orders import NO_BOUND, Orders, Report
-from spillway.state.step import Allocated, Operator, TaskAttempt
-from spillway.state.storage import Storage
-
-
-def fused_levels(orders: Sequence[Orders], tree: Graph) -> list[list[int]]:
-    """The levels of each stage: as long as all groups so far are on one processor, no row has to travel."""
-    placement = placement_of(orders)
-    stages = [[0]]
-    for level in range(1, max(tree.levels) + 1):
-        joins = [join for join, at in enumerate(tree.levels) if at <= level]
-        owners = {placement[group] for join in joins for group in members(tree.groups_of(join))}
-        if len(owners) == 1:
-            stages[-1].append(level)
-        else:
-            stages.append([level])
-    return stages
+from spillway.state.step import Allocated, Operator, Outlet, TaskAttempt
 
 
 def placement_of(orders: Sequence[Orders]) -> tuple[int, ...]:
@@ -48,75 +30,62 @@ def placement_of(orders: Sequence[Orders]) -> tuple[int, ...]:
 
 
 @dataclass(slots=True)
-class TreeStep:
-    """One processor's part of some levels of an epoch."""
+class StageStep:
+    """One processor's part of one stage."""
 
-    tree: Graph
+    routing: Routing
+    stage: int
     orders: Orders
-    placement: tuple[int, ...]
-    processors: int
     attempt: TaskAttempt
 
-    def run(
-        self, level: int, inbox: LevelMessage, batches: Iterable[pa.RecordBatch]
-    ) -> dict[int, LevelMessage]:
-        """Do the joins of a level; what to tell whom. Only the lowest level gets batches."""
-        storage = Storage(self.orders.state)
-        files = {join: list(names) for join, names in inbox.files.items()}
-        reports = dict(inbox.reports)
+    def run(self, inbox: Inbox, outgoing: Outgoing | None) -> LevelMessage:
+        """Run the operators of the stage; what this processor has to report by its end. The last stage has
+        nothing outgoing."""
+        graph = self.routing.graph
+        before = LevelMessage() if self.stage == 0 else inbox.own_message()
+        reports = dict(before.reports)
         advanced = any(from_text(Report, report).probed_rows for report in reports.values())
-        stem = f"{self.orders.sequence:012d}-{self.orders.processor:04d}-{self.attempt.id}"
-        arrived = Arrival(self.tree, storage, stem, batches) if level == 0 else None
-        if level == 0:
+        if self.stage == 0 and not graph.is_one:
             self._free()
-        sent: dict[int, dict[int, list[str]]] = {}
-        for join in (number for number, at in enumerate(self.tree.levels) if at == level):
-            rows = read_exchange(storage, files.pop(join, []))
-            if arrived is not None:
-                rows = arrived.rows_of(join)
-            operator, outlet = self.tree.operators[join], self._outlet(join, storage)
-            mine = replace(self.attempt, id=f"{self.attempt.id}-{join}")
-            orders = replace(self.tree.local_orders(self.orders, join), advances=not advanced)
-            report = run_step(orders, operator, mine, rows, outlet)
+        for number in self.routing.operators_of(self.stage):
+            operator, orders, mine = graph.operators[number], self.orders, self.attempt
+            rows = inbox.rows_of(number)
+            if not graph.is_one:
+                orders = replace(graph.local_orders(orders, number), advances=not advanced)
+                mine = replace(mine, id=f"{mine.id}-{number}")
+            report = run_step(orders, operator, mine, rows, self._outlet(number, inbox, outgoing))
             advanced |= report.probed_rows > 0
             for _ in rows:  # a clean-up does not look at its input
                 pass
-            reports[join] = to_text(report)
-            if outlet is not None and operator.edge is not None:
-                for target, name in outlet.sent.items():
-                    sent.setdefault(target, {}).setdefault(operator.edge.operator, []).append(name)
-        input_rows = inbox.input_rows
-        if arrived is not None:
-            input_rows += arrived.finish()
-            for join, name in arrived.later.items():
-                files.setdefault(join, []).append(name)
-        for join, names in files.items():  # for joins of higher levels, here
-            sent.setdefault(self.orders.processor, {}).setdefault(join, []).extend(names)
-        seen = inbox.seen | {(level, self.orders.processor, self.attempt.id)}
-        return {
-            target: LevelMessage(
-                {join: tuple(names) for join, names in sent.get(target, {}).items()},
-                reports if target == self.orders.processor else {},
-                input_rows if target == self.orders.processor else 0,
-                seen,
-            )
-            for target in range(self.processors)
-        }
+            reports[number] = to_text(report)
+        inbox.finish()
+        return LevelMessage(reports, before.input_rows + inbox.arrived, before.seen | inbox.seen)
 
-    def _outlet(self, join: int, storage: Storage) -> ExchangeOutlet | None:
-        edge = self.tree.operators[join].edge
+    def _outlet(self, number: int, inbox: Inbox, outgoing: Outgoing | None) -> EdgeOutlet | None:
+        edge = self.routing.graph.operators[number].edge
         if edge is None:
             return None
-        first = edge.operator * self.tree.operator_groups
-        placement = self.placement[first : first + self.tree.operator_groups]
-        return ExchangeOutlet(storage, self.tree.operators[edge.operator], placement)
+        size = self.routing.graph.operator_groups
+        placement = self.routing.placement[edge.operator * size : (edge.operator + 1) * size]
+        is_here = self.routing.stage_of(edge.operator) == self.stage
+
+        def send(processor: int, operator: int, batch: pa.RecordBatch) -> None:
+            if is_here:
+                inbox.put(operator, batch)
+            else:
+                assert outgoing is not None
+                target = self.routing.stage_of(operator) * self.routing.processors + processor
+                outgoing.write(target, operator, batch)
+
+        return EdgeOutlet(self.routing.graph.operators[edge.operator], placement, send)
 
     def _free(self) -> None:
-        """Give back what leaves memory in all joins, before the first of them takes more."""
-        for join in range(len(self.tree.operators)):
-            orders = self.tree.local_orders(self.orders, join)
+        """Give back what leaves memory in all operators, before the first of them takes more."""
+        graph = self.routing.graph
+        for number in range(len(graph.operators)):
+            orders = graph.local_orders(self.orders, number)
             if orders.free:
-                tier = MemoryTier(orders.tier, self.tree.operator_groups)
+                tier = MemoryTier(orders.tier, graph.operator_groups)
                 tier.keep_only((*orders.runs, *orders.incoming))
                 tier.open()
                 tier.free(orders.free)
@@ -128,7 +97,7 @@ def run_step(
     operator: Operator,
     attempt: TaskAttempt,
     batches: Iterable[pa.RecordBatch],
-    outlet: ExchangeOutlet | None = None,
+    outlet: Outlet | None = None,
 ) -> Report:
     """One operator's part, measured; with an outlet its results are input of another operator."""
     started = time.perf_counter()

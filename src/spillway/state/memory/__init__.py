@@ -7,6 +7,7 @@ from spillway.state.memory.allocator import bound_allocator, give_back
 from spillway.state.memory.host_probe import HostAnswer, HostProbe
 from spillway.state.memory.tier import MemoryTier, sibling_bytes
 from spillway.state.memory.tier_directory import ROOM_BYTES, TierDirectory, choose_directory
+from spillway.state.memory.tier_lock import holding_tier
 
 __all__ = [
     "ROOM_BYTES",
@@ -17,5 +18,6 @@ __all__ = [
     "bound_allocator",
     "choose_directory",
     "give_back",
+    "holding_tier",
     "sibling_bytes",
 ]
