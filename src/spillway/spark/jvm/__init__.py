@@ -8,7 +8,7 @@ from spillway.spark.jvm.arrow_frame import frame_of
 from spillway.spark.jvm.build import adopt_session, build_session, stop_session, without_checksum_files
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN
 from spillway.spark.jvm.executors import count_executors
-from spillway.spark.jvm.failure import as_spillway_error, comes_from_spark, first_cause, has_lost_a_task
+from spillway.spark.jvm.failure import as_spillway_error, comes_from_spark, first_cause
 from spillway.spark.jvm.frame_jobs import FrameJobs, Frames, InnerFrameJobs
 from spillway.spark.jvm.java import find_java
 from spillway.spark.jvm.output import jvm_text
@@ -30,7 +30,6 @@ __all__ = [
     "find_java",
     "first_cause",
     "frame_of",
-    "has_lost_a_task",
     "jvm_text",
     "stop_session",
     "without_checksum_files",

@@ -4,7 +4,7 @@ Settings alone do not say which Python the executors start: a session passes onl
 driver's Python (major and minor), has the driver's PyArrow, and can import Spillway. Known limit: one worker
 answers for all, so machines that differ go unnoticed.
 
-The anchor must not be built over half of the executors. Known limit: the count is that of Spark's status
+Processors must not be spread over half of the executors. Known limit: the count is that of Spark's status
 tracker, minus the driver; an executor that dies at once is counted until Spark notices.
 """
 

@@ -51,7 +51,6 @@ _LOG_FILE = re.compile(r"Failed to read log file (\S+?)\. ")
 _LOG_PLACE = re.compile(r"checkpointLocation=([^,\]]+)")
 _LOG_CLASSES = ("HDFSMetadataLog", "CheckpointFileManager", "StreamMetadata")
 _SCRATCH_CLASSES = ("DiskBlock", "blockmgr-", "shuffle", "UnsafeSorter", "DiskStore")
-_BARRIER_FAILED = "Could not recover from a failed barrier ResultStage"
 
 
 def as_spillway_error(error: BaseException) -> SpillwayError | None:
@@ -140,14 +139,6 @@ def comes_from_spark(error: BaseException) -> bool:
         causes.append(cause)
         cause = cause.__cause__
     return False
-
-
-def has_lost_a_task(error: BaseException) -> bool:
-    """Whether a stage failed whose tasks Spark never repeats, and not by an error of ours.
-
-    Spark repeats any task that ended with its worker or executor, except those of a barrier stage.
-    """
-    return _BARRIER_FAILED in str(error) and as_spillway_error(error) is None
 
 
 def first_cause(error: BaseException) -> str:

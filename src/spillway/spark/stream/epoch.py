@@ -16,11 +16,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from spillway.errors import SessionError
-from spillway.spark.jvm import FrameJobs, Frames, first_cause, has_lost_a_task
+from spillway.spark.jvm import FrameJobs, Frames
 from spillway.spark.stream.batch_rows import BatchRows
 from spillway.spark.stream.places import Places
 from spillway.spark.worker import OVERFLOWED, LastStageTask, ScatterTask, StageOrders, StageTask
@@ -42,7 +39,7 @@ from spillway.state.orders import NO_BOUND, Limits, Orders, Report
 _LOG = logging.getLogger(__name__)
 MAX_PARCEL_BYTES = 32 << 20
 ATTEMPTS = 4
-"""How often an epoch is run at most because of lost tasks; Spark's own default for a task."""
+"""How often an epoch is run at most because it was torn; Spark's own default for a task."""
 LEAST_PARCELS = 4
 """Which a task sends to each target, one of them for each operator there."""
 
@@ -82,27 +79,20 @@ class SparkEpoch:
     batch: BatchRows | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
-        sequence, lost = orders[0].sequence, 0
+        sequence, torn = orders[0].sequence, 0
         while True:
             try:
                 return self._attempt(orders)
             except OverflowedEpochError:
                 self.quotas.grow()
-                continue
-            except TornEpochError as torn:
-                reason = str(torn)
-            except (PySparkException, Py4JError) as error:
-                if not has_lost_a_task(error):
-                    raise
-                reason = first_cause(error)
-            lost += 1
-            if lost >= ATTEMPTS:
-                raise SessionError(
-                    f"epoch {sequence} failed {ATTEMPTS} times, at last with: {reason} "
-                    "Nothing of it was committed; find out what ends the workers (memory, for example) in "
-                    "Spark's log, then run the job again"
-                )
-            _LOG.warning("epoch %d is run again: %s", sequence, reason)
+            except TornEpochError as error:
+                torn += 1
+                if torn >= ATTEMPTS:
+                    raise SessionError(
+                        f"epoch {sequence} failed {ATTEMPTS} times: {error}; nothing of it is committed; find "
+                        "out what ends executors (memory, for example) in Spark's log, then run the job again"
+                    ) from error
+                _LOG.warning("epoch %d is run again: %s", sequence, error)
 
     def _attempt(self, orders: Sequence[Orders]) -> list[Report]:
         answers = self.jobs.collect(self.job(orders))

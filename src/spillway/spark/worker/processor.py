@@ -105,7 +105,7 @@ class StageTask:
         targets = routing.targets_of(self.stage)
         outgoing = Outgoing(self.stage, partition, attempt.id, told.quota, targets, spool_bytes)
         try:
-            with holding_tier(orders.tier):
+            with holding_tier(orders.tier, orders.sequence):
                 message = to_text(StageStep(routing, self.stage, orders, attempt).run(inbox, outgoing))
         except OverflowedEpochError:
             inbox.skip()
