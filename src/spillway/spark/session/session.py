@@ -71,6 +71,7 @@ from spillway.spark.stream import (
     Places,
     Query,
     Quotas,
+    ScanAhead,
     SparkEpoch,
     Wire,
     bind,
@@ -274,12 +275,14 @@ class Session:
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
             check_log(opened.checkpoint.storage)
             rewind(opened.checkpoint.storage, engine.manifest.batch_id)
+            jobs = InnerFrameJobs(self.spark.sparkContext)
+            ahead = ScanAhead(jobs)
             query = Query(
                 opened.checkpoint.query_id,
                 engine,
                 self._writer(wire.stream, config) if stream else None,
-                SparkEpoch(InnerFrameJobs(self.spark.sparkContext), graph, Places(self.spark), Quotas()),
-                partial(_close, opened, engine, self.spark),
+                SparkEpoch(jobs, graph, Places(self.spark), Quotas(), ahead),
+                partial(_close, opened, engine, ahead, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
                 input_end=InputEnd(opened.checkpoint.storage) if config.until == "exhausted" else None,
@@ -325,12 +328,13 @@ class _Opened:
         self.checkpoint.close()
 
 
-def _close(opened: _Opened, engine: Engine, spark: SparkSession) -> None:
+def _close(opened: _Opened, engine: Engine, ahead: ScanAhead, spark: SparkSession) -> None:
     """Close a query that no longer runs an epoch, and remove files of tasks that outlived their epoch."""
     with ExitStack() as closing:
         closing.callback(opened.close)
         if opened.tier is not None:
             closing.callback(remove_images, spark, opened.tier)
+        ahead.close()
         if not engine.undelivered:
             opened.sink.sweep(())
 

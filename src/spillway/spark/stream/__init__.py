@@ -10,6 +10,7 @@ from spillway.spark.stream.host_check import check_hosts, remove_images
 from spillway.spark.stream.places import Places
 from spillway.spark.stream.query import Listener, Query
 from spillway.spark.stream.run_ahead import can_run_again, rewind
+from spillway.spark.stream.scan import ScanAhead
 from spillway.spark.stream.wire import Wire, bind
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Places",
     "Query",
     "Quotas",
+    "ScanAhead",
     "SparkEpoch",
     "Wire",
     "bind",

@@ -12,29 +12,27 @@ send than their quota, the epoch is run again: nothing of it counts before all r
 
 import logging
 import pickle
-import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spillway.errors import SessionError
 from spillway.spark.jvm import FrameJobs, Frames
 from spillway.spark.stream.batch_rows import BatchRows
+from spillway.spark.stream.epoch_shape import EpochShape
 from spillway.spark.stream.places import Places
-from spillway.spark.worker import OVERFLOWED, LastStageTask, ScatterTask, StageOrders, StageTask
+from spillway.spark.stream.scan import Scan, ScanAhead, scan_rows
+from spillway.spark.worker import OVERFLOWED, LastStageTask, StageOrders, StageTask
 from spillway.state.graph import (
-    SCAN,
     Graph,
     LevelMessage,
-    Outgoing,
     OverflowedEpochError,
-    Quota,
     Routing,
     TornEpochError,
     consistent_reports,
     fused_stages,
     placement_of,
 )
-from spillway.state.orders import NO_BOUND, Limits, Orders, Report
+from spillway.state.orders import Limits, Orders, Report
 
 _LOG = logging.getLogger(__name__)
 MAX_PARCEL_BYTES = 32 << 20
@@ -57,18 +55,6 @@ class Quotas:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
-    """The rows of the batch: scattered by tasks, or here, with the orders."""
-
-    frames: Frames | None = None
-    tasks: int = 0
-    shipped: dict[int, list[bytes]] = field(default_factory=dict)
-
-    def shipped_to(self, target: int) -> list[bytes]:
-        return self.shipped.get(target, [])
-
-
-@dataclass(frozen=True, slots=True)
 class SparkEpoch:
     """Executes epochs of one query; `batch` is the rows of the epoch, None if there are none."""
 
@@ -76,6 +62,7 @@ class SparkEpoch:
     graph: Graph
     places: Places
     quotas: Quotas
+    ahead: ScanAhead
     batch: BatchRows | None = None
 
     def __call__(self, orders: Sequence[Orders]) -> list[Report]:
@@ -89,114 +76,65 @@ class SparkEpoch:
                 torn += 1
                 if torn >= ATTEMPTS:
                     raise SessionError(
-                        f"epoch {sequence} failed {ATTEMPTS} times: {error}; nothing of it is committed; find "
-                        "out what ends executors (memory, for example) in Spark's log, then run the job again"
+                        f"epoch {sequence} failed {ATTEMPTS} times: {error}; nothing of it counts; find out "
+                        "what ends executors (memory, for example) in Spark's log, then run the job again"
                     ) from error
                 _LOG.warning("epoch %d is run again: %s", sequence, error)
 
     def _attempt(self, orders: Sequence[Orders]) -> list[Report]:
-        answers = self.jobs.collect(self.job(orders))
+        shape = self._shape(orders)
+        job = self.job(orders, shape)
+        self.ahead.running(shape)
+        answers = self.jobs.collect(job)
         if OVERFLOWED in answers:
             raise OverflowedEpochError
         messages = [LevelMessage.read(answer.decode()) for answer in answers]
         return consistent_reports(self.graph, dict(enumerate(messages)))
 
-    def job(self, orders: Sequence[Orders]) -> Frames:
-        """The epoch as a job: what each processor reports."""
+    def _shape(self, orders: Sequence[Orders]) -> EpochShape:
         placement = placement_of(orders)
         routing = Routing(self.graph, placement, len(orders), fused_stages(self.graph, placement))
         size = parcel_bytes(part.limits for part in orders)
-        return _Job(self, routing, orders, size).frames()
+        return EpochShape(routing, size, self.quotas.scan, self.quotas.stage)
 
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One attempt at an epoch."""
-
-    epoch: SparkEpoch
-    routing: Routing
-    orders: Sequence[Orders]
-    parcel_bytes: int
-
-    def frames(self) -> Frames:
-        scan = self._scan()
-        places = self.epoch.places.of(len(self.orders))
+    def job(self, orders: Sequence[Orders], shape: EpochShape) -> Frames:
+        """The epoch as a job: what each processor reports."""
+        scan = None if self.batch is None else self.ahead.take(self.batch, shape)
+        if scan is None:
+            scan = scan_rows(self.jobs, self.batch, shape)
+        places = self.places.of(len(orders))
         sent: dict[int, Frames] = {}
-        last = len(self.routing.stages) - 1
-        for stage in range(last + 1):
-            task = StageTask(self.routing, stage)
-            given = self._given(stage, scan, sent, places)
-            if stage == last:
-                return self.epoch.jobs.mapped(given, LastStageTask(task))
-            sent[stage] = self.epoch.jobs.scattered([(given, task)], self.routing.targets)
-        raise AssertionError("a graph has a stage")
+        last = len(shape.routing.stages) - 1
+        for stage in range(last):
+            given = self._given(stage, orders, shape, scan, sent, places)
+            task = StageTask(shape.routing, stage)
+            sent[stage] = self.jobs.scattered([(given, task)], shape.routing.targets)
+        given = self._given(last, orders, shape, scan, sent, places)
+        return self.jobs.mapped(given, LastStageTask(StageTask(shape.routing, last)))
 
     def _given(
-        self, stage: int, scan: _Scan, sent: dict[int, Frames], places: Sequence[str | None]
+        self,
+        stage: int,
+        orders: Sequence[Orders],
+        shape: EpochShape,
+        scan: Scan,
+        sent: dict[int, Frames],
+        places: Sequence[str | None],
     ) -> Frames:
         """What the tasks of a stage get: orders, rows of the batch, parcels of earlier stages."""
-        jobs, processors = self.epoch.jobs, self.routing.processors
-        first, end = stage * processors, (stage + 1) * processors
-        senders = [earlier for earlier in sent if stage in self.routing.feeds(earlier)]
-        count = self._frame_count(stage, scan, len(senders))
-        scan_parcels = scan.tasks * self.epoch.quotas.scan
+        senders, targets = shape.senders(stage), shape.targets(stage)
+        count = shape.frames(stage, scan.tasks, scan.most_shipped)
+        quota = shape.stage_quota(stage, scan.tasks, scan.most_shipped)
+        parcels = scan.tasks * shape.scan_parcels + len(senders) * len(orders) * shape.stage_parcels
         told = []
-        for processor, orders in enumerate(self.orders):
-            shipped = scan.shipped_to(first + processor)
-            parcels = scan_parcels + len(shipped) + len(senders) * processors * self.epoch.quotas.stage
-            head = StageOrders(orders, parcels, self._stage_quota(stage, scan))
-            frames = [pickle.dumps(head), *shipped]
+        for target, own in zip(targets, orders, strict=True):
+            shipped = scan.shipped.get(target, [])
+            frames = [pickle.dumps(StageOrders(own, parcels + len(shipped), quota)), *shipped]
             told.append([*frames, *([b""] * (count - len(frames)))])
-        parts = [] if scan.frames is None else [jobs.slice(scan.frames, first, end)]
-        parts += [jobs.slice(sent[earlier], first, end) for earlier in senders]
-        return jobs.zipped(jobs.placed(told, places), *parts)
-
-    def _frame_count(self, stage: int, scan: _Scan, senders: int) -> int:
-        """How many frames every partition of a stage gets from each side, padding included."""
-        shipped = max(
-            len(scan.shipped_to(stage * self.routing.processors + processor))
-            for processor in range(self.routing.processors)
-        )
-        quotas = self.epoch.quotas
-        sent = self.routing.processors * quotas.stage if senders else 0
-        return max(1 + shipped, scan.tasks * quotas.scan, sent)
-
-    def _stage_quota(self, stage: int, scan: _Scan) -> Quota:
-        quotas, processors = self.epoch.quotas, self.routing.processors
-        padding: dict[int, int] = {}
-        for later in self.routing.feeds(stage):
-            missing = self._frame_count(later, scan, 1) - processors * quotas.stage
-            padding |= {later * processors + processor: missing for processor in range(processors)}
-        return Quota(quotas.stage, self.parcel_bytes, padding)
-
-    def _scan(self) -> _Scan:
-        batch, routing, quotas = self.epoch.batch, self.routing, self.epoch.quotas
-        if batch is None:
-            return _Scan()
-        few = batch.few()
-        if few is not None:
-            quota = Quota(NO_BOUND, self.parcel_bytes)
-            outgoing = Outgoing(SCAN, 0, uuid.uuid4().hex[:12], quota, routing.operators_by_target, NO_BOUND)
-            for rows in few:
-                for target, operator, piece, arrived in routing.split(rows):
-                    outgoing.write(target, operator, piece, arrived)
-            return _Scan(shipped=outgoing.packed({}))
-        sources = batch.sources(self.epoch.jobs)
-        tasks = sum(frames.partitions for frames, _ in sources)
-        if not tasks:
-            return _Scan()
-        counted = _Scan(tasks=tasks)
-        processors = routing.processors
-        padding: dict[int, int] = {}
-        for stage in range(len(routing.stages)):
-            missing = self._frame_count(stage, counted, stage) - tasks * quotas.scan
-            padding |= {stage * processors + processor: missing for processor in range(processors)}
-        quota = Quota(quotas.scan, self.parcel_bytes, padding)
-        first, scatter = 0, []
-        for frames, reader in sources:
-            scatter.append((frames, ScatterTask(routing, reader, quota, first)))
-            first += frames.partitions
-        return _Scan(self.epoch.jobs.scattered(scatter, routing.targets), tasks)
+        sides = [] if scan.frames is None else [scan.frames]
+        sides += [sent[earlier] for earlier in senders]
+        parts = [self.jobs.slice(side, targets.start, targets.stop) for side in sides]
+        return self.jobs.zipped(self.jobs.placed(told, places), *parts)
 
 
 def parcel_bytes(limits: Iterable[Limits]) -> int:

@@ -1,4 +1,4 @@
-"""One attempt of a processor at a time, and never one of an epoch that is over: a lock beside its memory tier.
+"""A lock beside a processor's memory tier: one attempt at a time, and never one of an epoch that is over.
 
 Spark may start a task again while an earlier attempt of it still runs (its stage was given up, for example
 because another executor was lost). Both would write and remove images of the same processor. The lock file
