@@ -4,8 +4,19 @@ Contract: only footers are read. A file that has anything outside the positive l
 reason; a file that nobody can read is refused by name. Start with `file_splits`.
 """
 
+from spillway.scan.files.delta_log import DeltaFile, delta_additions, delta_snapshot, delta_version
 from spillway.scan.files.file_splitting import file_splits
 from spillway.scan.files.pruning import Bounds, may_hold
 from spillway.scan.files.shape import FileShape, GroupShape
 
-__all__ = ["Bounds", "FileShape", "GroupShape", "file_splits", "may_hold"]
+__all__ = [
+    "Bounds",
+    "DeltaFile",
+    "FileShape",
+    "GroupShape",
+    "delta_additions",
+    "delta_snapshot",
+    "delta_version",
+    "file_splits",
+    "may_hold",
+]
