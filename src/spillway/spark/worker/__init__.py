@@ -3,6 +3,7 @@
 Contract: importing this loads as few modules as possible; a test counts them. Start with `processor`.
 """
 
+from spillway.spark.worker.native_rows import NativeRows
 from spillway.spark.worker.processor import (
     OVERFLOWED,
     ArrowRows,
@@ -18,6 +19,7 @@ __all__ = [
     "OVERFLOWED",
     "ArrowRows",
     "LastStageTask",
+    "NativeRows",
     "RowReader",
     "ScatterTask",
     "StageOrders",

@@ -1,0 +1,324 @@
+"""Files read without Spark give the wire rows that Spark gives: every row, as often, with the same types.
+
+Random files (types, nulls, NaN, both zeroes, partition columns, columns missing or in another order, older
+forms) under random views. A file or an input may be left to Spark; what is read here must be equal.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kit.examples import examples
+from spillway.model import View
+from spillway.plan.rules import plan_view
+from spillway.scan import PARQUET, ScanInput, deal, read, xxhash64
+from spillway.scan.files import file_splits
+from spillway.scan.native import SPARK_SETTINGS, native_inputs
+from spillway.spark.sources.columns import columns_of
+from spillway.spark.stream import Wire, bind
+from spillway.state.step.intake import in_utc
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Chance = random.Random
+
+
+def whole(bits: int) -> Callable[[Chance], int]:
+    limit = 1 << (bits - 1)
+    edges = (-limit, limit - 1, 0, 1, -1)
+    return lambda chance: chance.choice([*edges, chance.randrange(-limit, limit), chance.randrange(-9, 9)])
+
+
+def number(chance: Chance) -> float:
+    edges = (math.nan, -math.nan, 0.0, -0.0, math.inf, -math.inf, 1.5, -1.5, 5e-324, 1.7e308, 0.1)
+    return chance.choice([*edges, chance.uniform(-5, 5)])
+
+
+def decimal(precision: int, scale: int) -> Callable[[Chance], Decimal]:
+    limit = 10**precision
+
+    def value(chance: Chance) -> Decimal:
+        edges = (limit - 1, 1 - limit, 0, 1, -1, 127, 128, -128, -129, 255, 256)
+        unscaled = chance.choice([*edges, chance.randrange(1 - limit, limit), chance.randrange(-99, 99)])
+        return Decimal(f"{max(1 - limit, min(limit - 1, unscaled))}e-{scale}")
+
+    return value
+
+
+def text(chance: Chance) -> str:
+    letters = "abcXYZ 019%_\\äß€\U0001f600\0\n"
+    return "".join(chance.choice(letters) for _ in range(chance.choice([0, 1, 3, 7, 8, 9, 31, 33, 70])))
+
+
+def blob(chance: Chance) -> bytes:
+    return chance.randbytes(chance.choice([0, 1, 3, 4, 7, 8, 12, 31, 32, 33, 63, 64, 100]))
+
+
+def instant(chance: Chance) -> int:
+    return chance.choice([0, -1, 1_700_000_000_123_456, chance.randrange(-(10**17), 10**17)])
+
+
+TYPES: dict[str, tuple[pa.DataType, Callable[[Chance], Any]]] = {
+    "boolean": (pa.bool_(), lambda chance: chance.random() < 0.5),
+    "tinyint": (pa.int8(), whole(8)),
+    "smallint": (pa.int16(), whole(16)),
+    "int": (pa.int32(), whole(32)),
+    "bigint": (pa.int64(), whole(64)),
+    "float": (pa.float32(), lambda chance: chance.choice([number(chance), 0.25, math.nan])),
+    "double": (pa.float64(), number),
+    "decimal(9,2)": (pa.decimal128(9, 2), decimal(9, 2)),
+    "decimal(18,0)": (pa.decimal128(18, 0), decimal(18, 0)),
+    "decimal(19,3)": (pa.decimal128(19, 3), decimal(19, 3)),
+    "decimal(38,10)": (pa.decimal128(38, 10), decimal(38, 10)),
+    "string": (pa.string(), text),
+    "binary": (pa.binary(), blob),
+    "date": (pa.date32(), lambda chance: chance.choice([0, -1, 19_000, -800_000, 2_932_896])),
+    "timestamp": (pa.timestamp("us", "UTC"), instant),
+    "timestamp_ntz": (pa.timestamp("us"), instant),
+}
+
+
+def array(chance: Chance, type_: str, rows: int, *, nulls: float = 0.15) -> pa.Array:
+    kind, value = TYPES[type_]
+    return pa.array([None if chance.random() < nulls else value(chance) for _ in range(rows)], kind)
+
+
+@pytest.fixture(params=["UTC", "America/St_Johns"])
+def zone(spark: "SparkSession", request: pytest.FixtureRequest) -> Any:
+    """The session's time zone, which must not matter."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    yield request.param
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_the_settings_that_scans_rely_on_are_those_of_a_session(spark: "SparkSession") -> None:
+    assert {name: str(spark.conf.get(name)) for name in SPARK_SETTINGS} == SPARK_SETTINGS
+
+
+def test_hashes_are_those_of_spark(spark: "SparkSession", tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    chance = Chance(1)
+    rows = 400
+    columns = {f"c{place}": array(chance, type_, rows) for place, type_ in enumerate(TYPES)}
+    columns["long text"] = pa.array([chance.randbytes(row % 101) for row in range(rows)])
+    table = pa.table({"id": range(rows), **columns})
+    pq.write_table(table, tmp_path / "f.parquet", store_decimal_as_integer=False)
+    names = list(columns)
+    several = [chance.sample(names, 3) for _ in range(30)]
+    wanted = [[name] for name in names] + several + [names]
+    frame = spark.read.parquet(str(tmp_path))
+    hashes = [F.xxhash64(*(F.col(f"`{name}`") for name in parts)) for parts in wanted]
+    found = (
+        frame.select("id", *(value.alias(f"h{n}") for n, value in enumerate(hashes))).toArrow().sort_by("id")
+    )
+    for place, parts in enumerate(wanted):
+        made = xxhash64([table[name].combine_chunks() for name in parts])
+        assert found[f"h{place}"].to_pylist() == made.tolist(), parts
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files below a directory, and the columns that they are declared to have."""
+
+    root: Path
+    columns: dict[str, str]
+    files: list[str]
+
+    @property
+    def ddl(self) -> str:
+        return ", ".join(f"`{name}` {type_}" for name, type_ in self.columns.items())
+
+    def frame(self, spark: "SparkSession", files: Sequence[str]) -> "DataFrame":
+        reader = spark.read.schema(self.ddl).option("basePath", str(self.root))
+        return reader.parquet(*files)
+
+
+PARTITIONS: dict[str, list[str]] = {
+    "string": ["a", "007", "x y", "a%3Db", "__HIVE_DEFAULT_PARTITION__", "2024-01-01"],
+    "int": ["0", "-5", "2147483647", "__HIVE_DEFAULT_PARTITION__"],
+    "bigint": ["1", "9223372036854775807"],
+    "date": ["2024-02-29", "1969-12-31", "__HIVE_DEFAULT_PARTITION__"],
+    "double": ["1.5", "2"],
+}
+"""Directories that Spark reads as values of a type; doubles are left to it."""
+
+
+def write_source(chance: Chance, root: Path, columns: dict[str, str], partition: str | None) -> Source:
+    """A few files: each has most of the columns, in any order and case, in one of several physical forms."""
+    files = []
+    for number_ in range(chance.choice([1, 2, 3])):
+        directory = root
+        declared = dict(columns)
+        if partition is not None:
+            type_ = declared.pop(partition)
+            directory = root / f"{partition}={chance.choice(PARTITIONS[type_])}"
+        rows = chance.choice([1, 5, 40])
+        names = [name for name in declared if name == "k" or chance.random() < 0.85]
+        chance.shuffle(names)
+        table = pa.table(
+            {
+                (name.upper() if chance.random() < 0.3 else name): array(chance, declared[name], rows)
+                for name in ["unread", *names]
+                if name in declared
+            }
+        )
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{number_:02d}.parquet"
+        write_file(chance, table, path)
+        files.append(str(path))
+    return Source(root, columns, files)
+
+
+def write_file(chance: Chance, table: pa.Table, path: Path) -> None:
+    form = chance.choice(["plain", "plain", "large", "dictionary", "millis", "int96", "integers", "old"])
+    options: dict[str, Any] = {"row_group_size": chance.choice([3, 7, 100])}
+    if form == "large":
+        table = converted(table, lambda kind: pa.large_string() if pa.types.is_string(kind) else kind)
+    elif form == "dictionary":
+        table = converted(
+            table, lambda kind: pa.dictionary(pa.int32(), kind) if pa.types.is_string(kind) else kind
+        )
+    elif form == "millis":
+        options |= {"coerce_timestamps": "ms", "allow_truncated_timestamps": True}
+    elif form == "int96":
+        options |= {"use_deprecated_int96_timestamps": True}
+    elif form == "integers":
+        options |= {"store_decimal_as_integer": True}
+    elif form == "old":
+        options |= {
+            "version": "1.0",
+            "data_page_version": "1.0",
+            "store_schema": False,
+            "write_statistics": False,
+        }
+    pq.write_table(table, path, compression=chance.choice(["none", "snappy", "zstd", "gzip"]), **options)
+
+
+def converted(table: pa.Table, kind: Callable[[pa.DataType], pa.DataType]) -> pa.Table:
+    return table.cast(pa.schema([field.with_type(kind(field.type)) for field in table.schema]))
+
+
+def exact(values: pa.ChunkedArray) -> list[Any]:
+    """Values that tell zeroes apart and count; times as numbers, because Python has fewer years."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        values = values.cast(pa.int64())
+    elif pa.types.is_date(kind):
+        values = values.cast(pa.int32())
+    found: list[Any] = values.to_pylist()
+    return [repr(abs(v)) if v != v else repr(v) for v in found] if pa.types.is_floating(kind) else found
+
+
+def counted(table: pa.Table) -> Counter[Any]:
+    return Counter(zip(*(exact(column) for column in table.columns), strict=True))
+
+
+def wire_rows(wire: Wire, scan: ScanInput) -> pa.Table:
+    """Spark's rows of one input, in UTC as state has them."""
+    names = ["t", "h", *(slot for slot, _ in scan.slots)]
+    rows = wire.stream.where(f"t = {scan.tag}").select(*names).toArrow()
+    return pa.table({name: pa.chunked_array([in_utc(rows[name].combine_chunks())]) for name in names})
+
+
+def check(spark: "SparkSession", chance: Chance, view: View, sources: dict[str, Source]) -> tuple[int, int]:
+    """How many files were read here, and how many were left to Spark."""
+    frames = {name: source.frame(spark, source.files) for name, source in sources.items()}
+    columns = {name: columns_of(frame) for name, frame in frames.items()}
+    plan = plan_view(view, columns)
+    wire = bind(plan, frames, 16)
+    inputs = native_inputs(plan, [columns[input_.source] for input_ in plan.inputs], wire.types, wire.graph)
+    here = there = 0
+    for input_, scan in zip(plan.inputs, inputs, strict=True):
+        source = sources[input_.source]
+        if isinstance(scan, str):
+            there += len(source.files)
+            continue
+        splits = {
+            file: file_splits(file, scan, root=str(source.root), format=PARQUET) for file in source.files
+        }
+        files = [file for file, found in splits.items() if not isinstance(found, str)]
+        there += len(source.files) - len(files)
+        here += len(files)
+        if not files:
+            continue
+        read_here = [split for file in files for split in splits[file] if not isinstance(split, str)]
+        made = [
+            batch
+            for parts in deal(read_here, chance.choice([1, 3]))
+            for split in parts
+            for batch in read(scan, split, chance.choice([2, 1000]))
+        ]
+        wanted = wire_rows(bind(plan, frames | {input_.source: source.frame(spark, files)}, 16), scan)
+        if made:
+            rows = pa.Table.from_batches(made)
+            assert rows.schema.types == wanted.schema.types
+            assert counted(rows) == counted(wanted)
+        else:
+            assert wanted.num_rows == 0
+    return here, there
+
+
+FILTERS = (
+    "{a}.x > 0", "{a}.x IS NOT NULL AND {a}.y <> 3", "{a}.s IS NULL OR length({a}.s) > 2", "{a}.x % 3 = 1",
+    "{a}.s LIKE 'a%' OR {a}.x IN (1, 2, -1)", "NOT ({a}.x <= 5)", "{a}.x BETWEEN -100 AND 5", "{a}.s >= 'Z'",
+    "{a}.d > 0.5D", "{a}.d <=> CAST('NaN' AS DOUBLE)", "{a}.d < {a}.x", "{a}.s = 'a'",
+)  # fmt: skip
+ITEMS = (
+    "{a}.x", "{a}.s", "{a}.v", "{a}.v", "{a}.d", "{a}.x % 7", "coalesce({a}.x, 5)", "length({a}.s)",
+    "{a}.s || '-' || {a}.s", "CASE WHEN {a}.x > 3 THEN {a}.s ELSE 'none' END", "CAST({a}.x AS bigint) * 3",
+    "CAST({a}.x AS double) / 3", "CAST({a}.x AS string)", "{a}.x IS NULL", "least({a}.d, 1.5D)", "-{a}.d",
+    "upper({a}.s)", "{a}.x = {a}.y", "greatest({a}.x, {a}.y, 3)", "nullif({a}.x, 1)", "CAST({a}.y AS float)",
+    "concat({a}.s, 'x')", "abs({a}.d)", "IF({a}.x > 0, {a}.d, NULL)", "{a}.d + {a}.x", "{a}.d % 2",
+)  # fmt: skip
+FAMILIES = (
+    *((type_,) for type_ in TYPES),
+    ("int", "bigint"), ("tinyint", "smallint", "int"), ("int", "decimal(9,2)"), ("float", "double"),
+    ("bigint", "double"), ("decimal(9,2)", "decimal(38,10)"), ("decimal(19,3)", "double"), ("int", "float"),
+)  # fmt: skip
+"""Types of keys that are compared with each other."""
+
+
+def random_view(chance: Chance, root: Path) -> tuple[View, dict[str, Source]]:
+    names = ["a", "b", "c"][: chance.choice([2, 2, 3])]
+    keys, others = chance.choice(FAMILIES), chance.choice(FAMILIES)
+    sources = {}
+    for name in names:
+        columns = {
+            "k": chance.choice(keys), "j": chance.choice(others), "x": "int", "y": "smallint", "s": "string",
+            "d": "double", "v": chance.choice(list(TYPES)),
+        }  # fmt: skip
+        partition = None
+        if chance.random() < 0.4:
+            partition = chance.choice(["v", "s", "x"])
+            columns[partition] = chance.choice(list(PARTITIONS)) if partition == "v" else columns[partition]
+        sources[name] = write_source(chance, root / name, columns, partition)
+    items = [chance.choice(ITEMS).format(a=chance.choice(names)) + f" AS o{n}" for n in range(4)]
+    conditions = [chance.choice(FILTERS).format(a=name) for name in names if chance.random() < 0.5]
+    first, *further = names
+    if len(names) == 3 and chance.random() < 0.6:  # joins on different keys: a tree
+        conditions += ["a.k = b.k", "b.j = c.j"]
+    else:
+        conditions += [f"{first}.k = {name}.k" for name in further]
+        if chance.random() < 0.4:
+            conditions += [f"{first}.j = {name}.j" for name in further]
+    sql = f"SELECT {', '.join(items)} FROM {', '.join(names)} WHERE {' AND '.join(conditions)}"
+    return View.sql(sql), sources
+
+
+@pytest.mark.parametrize("seed", range(examples(2)))
+def test_random_files_under_random_views(spark: "SparkSession", tmp_path: Path, zone: str, seed: int) -> None:
+    chance = Chance(f"{seed} {zone}")
+    view, sources = random_view(chance, tmp_path)
+    check(spark, chance, view, sources)
