@@ -10,7 +10,7 @@ import pytest
 from spillway import Session
 from spillway.job.sources import SourceSpec
 from spillway.manager.journal.file import FILE_NAME, read_journal
-from spillway.spark.stream.epoch import MAX_BATCH_BYTES, UNBOUNDED, batch_bytes
+from spillway.spark.stream.epoch import MAX_PARCEL_BYTES, parcel_bytes
 from spillway.state.orders.orders import Limits
 from spillway.workload.files import write_streams
 from spillway.workload.uniform import UniformJoin
@@ -103,6 +103,6 @@ def test_results_at_run_time_and_in_clean_up_add_up_to_the_answer(
 
 
 def test_arriving_batches_are_bounded_by_the_least_budget() -> None:
-    assert batch_bytes([Limits(), Limits()]) == UNBOUNDED
-    assert batch_bytes([Limits(), Limits(round_bytes=70_000), Limits(round_bytes=90_000)]) == 70_000
-    assert batch_bytes([Limits(round_bytes=1 << 40)]) == MAX_BATCH_BYTES
+    assert parcel_bytes([Limits(), Limits()]) == MAX_PARCEL_BYTES
+    assert parcel_bytes([Limits(), Limits(round_bytes=70_000), Limits(round_bytes=90_000)]) == 70_000
+    assert parcel_bytes([Limits(round_bytes=1 << 40)]) == MAX_PARCEL_BYTES
