@@ -107,7 +107,8 @@ def normal_key(values: pa.Array, type_: str) -> pa.Array:
     values = promote(values, arrow_type(type_))
     if not pa.types.is_floating(values.type):
         return values
-    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False) + values.type.to_pandas_dtype()(0)
+    with np.errstate(invalid="ignore"):  # a NaN that signals
+        numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False) + np.float32(0)  # no negative zero
     numbers[np.isnan(numbers)] = np.nan
     made = pa.array(numbers, values.type)
     return pc.if_else(values.is_valid(), made, pa.scalar(None, values.type)) if values.null_count else made

@@ -97,7 +97,8 @@ def _low_words(column: pa.Array) -> Int64Array:
 def _float_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """As Java's `floatToIntBits`: one NaN; and as in Spark both zeroes are the positive one."""
     zero = values.dtype.type(0)
-    positive = values + zero  # -0.0 + 0.0 is 0.0
+    with np.errstate(invalid="ignore"):  # a NaN that signals
+        positive = values + zero  # -0.0 + 0.0 is 0.0
     positive[np.isnan(positive)] = np.nan
     bits: npt.NDArray[Any] = positive.view(f"<i{values.dtype.itemsize}")
     return bits

@@ -4,7 +4,7 @@ import datetime as dt
 import math
 import struct
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ def normal(value: float) -> float:
 
 
 def of_wide(value: Decimal, seed: int) -> int:
-    unscaled = int(value.scaleb(10))
+    unscaled = int(value.scaleb(10, Context(prec=60)))
     return of_bytes(
         unscaled.to_bytes(
             ((unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8) + 1, "big", signed=True
@@ -119,7 +119,7 @@ KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any], Callable[[Any, int],
     "decimal": (
         pa.decimal128(18, 2),
         st.integers(-(10**18) + 1, 10**18 - 1).map(lambda n: Decimal(n).scaleb(-2)),
-        lambda value, seed: of_long(int(value.scaleb(2)), seed),
+        lambda value, seed: of_long(int(value.scaleb(2, Context(prec=60))), seed),
     ),
     "wide decimal": (
         pa.decimal128(38, 10),

@@ -56,6 +56,13 @@ def test_row_groups_that_the_filter_excludes_are_not_read(tmp_path: Path) -> Non
     assert [row["s0"] for row in rows(found, splits)] == [5, 6, 7]
 
 
+def test_nan_is_above_all_numbers_although_statistics_leave_it_out(tmp_path: Path) -> None:
+    table = pa.table({"k": [1, 2, 3], "x": [0.0, float("nan"), None]})
+    path = write(tmp_path / "f.parquet", table)
+    found = scan("k long, x double", "a.x > 5D")
+    assert len(rows(found, file_splits(path, found))) == 1
+
+
 def test_columns_are_found_by_name_in_any_case_and_order_and_missing_ones_are_null(tmp_path: Path) -> None:
     path = write(tmp_path / "f.parquet", pa.table({"S": ["a"], "other": [1], "K": [7]}))
     found = scan("k long, x int, s string")

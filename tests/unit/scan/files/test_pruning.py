@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spillway.plan.expression import Call, Cast, ColumnRef, Expression, Literal
 from spillway.scan.files import Bounds, may_hold
 
-X, S = ColumnRef(0, 0), ColumnRef(0, 1)
+X, S, MIXED = ColumnRef(0, 0), ColumnRef(0, 1), ColumnRef(0, 2)
 Row = tuple[int | None, str | None]
 
 
@@ -99,9 +99,15 @@ def test_no_row_that_passes_is_lost(condition: Expression, rows: list[Row], know
         (Call("<", (X, Literal(1.5, "double"))), True),
         (Call(">", (Cast(X, "bigint"), Literal(9, "bigint"))), True),
         (Call("=", (X, Literal(None, "void"))), False),
+        (Call("=", (S, Literal(None, "void"))), False),
+        (Call("<=>", (S, Literal(None, "void"))), True),
+        (Call("<=>", (X, Literal(None, "void"))), False),
+        (Call("is null", (MIXED,)), True),
+        (Call("not", (Call("is null", (MIXED,)),)), True),
+        (Call("=", (MIXED, Literal(5, "int"))), True),
     ],
 )
 def test_what_is_excluded(condition: Expression, kept: bool) -> None:
-    """A column with 2 to 8 and no nulls, and one of nulls only."""
-    bounds = {X: Bounds(2, 8, 0), S: Bounds(nulls=10)}
+    """A column with 2 to 8 and no nulls, one of nulls only, and one with both."""
+    bounds = {X: Bounds(2, 8, 0), S: Bounds(nulls=10), MIXED: Bounds(2, 8, 4)}
     assert may_hold(condition, bounds.get, 10) is kept
