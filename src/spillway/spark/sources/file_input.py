@@ -42,6 +42,8 @@ class FileInput:
     """Its position among all relations of the stream."""
     source: int = 0
     """Its number in Spark's checkpoint; a relation that occurs twice has one number."""
+    places: tuple[int, ...] = (0,)
+    """All its positions."""
 
 
 def stored_input(
@@ -83,9 +85,12 @@ def file_inputs(
                 leaves.append(leaf)
             if leaf.getClass().getSimpleName() == "StreamingRelation":
                 made = _relation(leaf, renamed, input_, frames[input_.source], given[input_.source])
-                before = found.get(source, replace(made, place=place, source=source))
+                before = found.get(source, replace(made, place=place, source=source, places=()))
                 found[source] = replace(
-                    before, needed=before.needed | made.needed, required=before.required | made.required
+                    before,
+                    needed=before.needed | made.needed,
+                    required=before.required | made.required,
+                    places=(*before.places, place),
                 )
             place += 1
     return list(found.values())

@@ -1,14 +1,15 @@
-"""A running query: Spark's micro-batches become epochs of the engine.
+"""A running query: batches of its input become epochs of the engine.
 
 Contract: epochs never overlap, and the manifest alone says which batches are taken in. Start with `query`,
-then `epoch`; `wire` says how rows reach the processors.
+then `epoch`; `wire` says how rows reach the processors, `input` where batches come from.
 """
 
 from spillway.spark.stream.anchor import Anchors
 from spillway.spark.stream.epoch import JvmCache, SparkEpoch
 from spillway.spark.stream.host_check import check_hosts, remove_images
+from spillway.spark.stream.loop_inputs import listed_inputs
+from spillway.spark.stream.open_input import open_input, reads_by_loop
 from spillway.spark.stream.query import Listener, Query
-from spillway.spark.stream.run_ahead import can_run_again, rewind
 from spillway.spark.stream.wire import Wire, bind
 
 __all__ = [
@@ -19,8 +20,9 @@ __all__ = [
     "SparkEpoch",
     "Wire",
     "bind",
-    "can_run_again",
     "check_hosts",
+    "listed_inputs",
+    "open_input",
+    "reads_by_loop",
     "remove_images",
-    "rewind",
 ]
