@@ -7,7 +7,8 @@ new rows would never be read.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+
+import numpy as np
 
 from spillway.errors import SourceError
 from spillway.manager.files.choice import chosen
@@ -165,4 +166,4 @@ class FilePlanner:
 
 
 def _shown(modified_ms: int) -> str:
-    return datetime.fromtimestamp(modified_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return str(np.datetime64(modified_ms, "ms"))

@@ -7,14 +7,15 @@ again: its modification time says so, as soon as it is older than a clock's erro
 
 import os
 import stat
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyarrow import fs as arrow_fs
 
-SETTLED_NS = 2_000_000_000
+from spillway.manager.clock import Clock, SystemClock
+
+SETTLED_SECONDS = 2.0
 """A directory that changed later than this before it was read may change again under the same time."""
 TRUSTED_SECONDS = 5.0
 
@@ -44,15 +45,15 @@ class FileTree(Protocol):
 class LocalTree:
     """The file system of this machine."""
 
-    def __init__(self, wall_ns: Callable[[], int] = time.time_ns) -> None:
-        self._wall_ns = wall_ns
-        self._read: dict[str, tuple[int, int, list[Found]]] = {}
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = SystemClock() if clock is None else clock
+        self._read: dict[str, tuple[float, float, list[Found]]] = {}
         """Per directory: when it was changed, when it was read, and what was in it."""
 
     def children(self, directory: str) -> list[Found]:
-        now = self._wall_ns()
+        now = self._clock.wall()
         try:
-            changed = os.stat(directory).st_mtime_ns  # noqa: PTH116 - text is several times as fast
+            changed = os.stat(directory).st_mtime  # noqa: PTH116 - text is several times as fast
         except (FileNotFoundError, NotADirectoryError):
             self._read.pop(directory, None)
             return []
@@ -87,8 +88,8 @@ class ArrowTree:
         return address.removeprefix(self._prefix)
 
 
-def _is_trusted(changed_ns: int, read_ns: int, now_ns: int) -> bool:
-    return changed_ns + SETTLED_NS < read_ns <= now_ns < read_ns + int(TRUSTED_SECONDS * 1e9)
+def _is_trusted(changed: float, read: float, now: float) -> bool:
+    return changed + SETTLED_SECONDS < read <= now < read + TRUSTED_SECONDS
 
 
 def _scanned(directory: str) -> list[Found]:

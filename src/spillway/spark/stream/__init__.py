@@ -7,8 +7,8 @@ then `epoch`; `wire` says how rows reach the processors, `input` where batches c
 from spillway.spark.stream.anchor import Anchors
 from spillway.spark.stream.epoch import JvmCache, SparkEpoch
 from spillway.spark.stream.host_check import check_hosts, remove_images
+from spillway.spark.stream.input_choice import open_input, reads_by_loop
 from spillway.spark.stream.loop_inputs import listed_inputs
-from spillway.spark.stream.open_input import open_input, reads_by_loop
 from spillway.spark.stream.query import Listener, Query
 from spillway.spark.stream.wire import Wire, bind
 

@@ -27,7 +27,7 @@ OnBatch = Callable[[InputBatch], int]
 """Runs the epochs of a batch; returns how many input rows they had."""
 
 
-class Input(Protocol):
+class QueryInput(Protocol):
     """The input of one query."""
 
     def run(self, on_batch: OnBatch) -> None:

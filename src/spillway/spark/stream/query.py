@@ -24,7 +24,7 @@ from spillway.model import group_set, to_json
 from spillway.spark.jvm import as_spillway_error, first_cause
 from spillway.spark.sources import SourceCheck
 from spillway.spark.stream.epoch import SparkEpoch
-from spillway.spark.stream.input import Input, InputBatch
+from spillway.spark.stream.input import InputBatch, QueryInput
 
 RECENT = 100
 Listener = Callable[[dict[str, Any]], None]
@@ -41,7 +41,7 @@ class Query:
         self,
         query_id: str,
         engine: Engine,
-        input_: Input | None,
+        input_: QueryInput | None,
         epoch: SparkEpoch,
         close: Callable[[], None],
         *,

@@ -36,7 +36,7 @@ from spillway.spark.sources import (
 )
 from spillway.spark.stream.batch_frames import BatchFrames
 from spillway.spark.stream.file_loop import FileLoop, Pace
-from spillway.spark.stream.input import Input
+from spillway.spark.stream.input import QueryInput
 from spillway.spark.stream.run_ahead import can_run_again, rewind
 from spillway.spark.stream.stream_input import StreamInput
 from spillway.state.storage import Storage
@@ -53,7 +53,7 @@ state that has grown can be spilled only before the next epoch."""
 class OpenedInput:
     """The input, and who knows the files of its batches."""
 
-    input: Input
+    input: QueryInput
     files: FilesOfBatches
 
 
