@@ -21,7 +21,7 @@ from spillway.job.keywords import ComputeSettings, RunSettings, compute_config, 
 from spillway.job.reference import reference_document, reference_markdown
 from spillway.job.run import RunConfig
 from spillway.job.schema import job_schema
-from spillway.job.source_options import ignored_options
+from spillway.job.source_options import format_options, ignored_options
 from spillway.job.sources import SINK_FORMATS, SinkSpec, SourceSpec
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "cache_directory",
     "check_sink",
     "compute_config",
+    "format_options",
     "ignored_options",
     "is_compute_job",
     "job_schema",

@@ -26,6 +26,7 @@ class RunSettings(TypedDict, total=False):
     memory_each: tuple[int, ...]
     until: str
     trigger: str | None
+    latency: str
     epoch_rows: int
     epoch_results: int
     spill: str | None

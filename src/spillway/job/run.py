@@ -22,6 +22,7 @@ from spillway.job.kinds import (
     as_number,
     require_table,
 )
+from spillway.manager.files import milliseconds
 from spillway.model import MINIMUM_BYTES
 from spillway.policy import BY_HASH, EVEN, SHARE, TURNS, Distribution, distributed
 from spillway.policy.placement import (
@@ -106,6 +107,15 @@ class RunConfig:
             unset="as fast as possible",
         ),
     ] = None
+    latency: Annotated[
+        str,
+        Key(
+            Duration(),
+            "How long an epoch of a live query over files should take: it takes what is there, but not more "
+            "than it can do in this time. Works off a backlog in larger epochs. `trigger` and limits of "
+            "sources win.",
+        ),
+    ] = "500ms"
     epoch_rows: Annotated[
         int,
         Key(
@@ -279,6 +289,8 @@ class RunConfig:
                 "a processor without a group has nothing to do; raise groups"
             )
         distributed(self.distribution, self.groups, self.processors)
+        if self.latency_seconds <= 0:
+            raise JobError(f'{RUN} latency = "{self.latency}": must be longer than nothing, such as "500ms"')
         for name, values in (("memory", self.memory_each), ("emulate.speeds", self.speeds)):
             if values and len(values) != self.processors:
                 raise JobError(
@@ -295,6 +307,15 @@ class RunConfig:
             raise JobError("[run] memory is given for all processors and for each; give one of them")
         if self.rotation and self.memory_bytes is None and not self.memory_each:
             raise JobError(f'{RUN} rotation = true needs a memory limit; add memory = "64MB"')
+
+    @property
+    def latency_seconds(self) -> float:
+        try:
+            return milliseconds(self.latency) / 1000
+        except ValueError:
+            raise JobError(
+                f'{RUN} latency = "{self.latency}": not a duration; write it like "500ms" or "2 seconds"'
+            ) from None
 
 
 def _parameter_schema(name: str) -> Schema:

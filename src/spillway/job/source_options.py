@@ -51,6 +51,8 @@ _AVRO = (
     "stableIdentifierPrefixForUnionType"
 )
 
+_INSIDE = frozenset({"ignorecorruptfiles", "ignoremissingfiles", "timezone"})
+
 OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         name: frozenset(" ".join((_FILES, STREAM_OPTIONS, *own)).split())
@@ -66,6 +68,12 @@ OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 """By format: of files and of streams of files, because commands share sources; and those for writing."""
+
+
+def format_options(source_format: str) -> frozenset[str]:
+    """What a format's options say about the inside of files, not about which files there are; lower case."""
+    listing = frozenset(f"{_FILES} {STREAM_OPTIONS}".lower().split()) - _INSIDE
+    return frozenset(name.lower() for name in OPTIONS.get(source_format.lower(), ())) - listing
 
 
 def ignored_options(source_format: str, options: Iterable[str], where: str) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from spillway.errors import SinkError, SpillwayError
 from spillway.spark.stream.query import Query
+from spillway.spark.stream.stream_input import StreamInput
 
 HANG_SECONDS = 20
 """Long enough to call what has not ended by then a deadlock."""
@@ -96,7 +97,7 @@ def started(
     return kind(
         "query",
         engine,
-        writer,
+        StreamInput(writer, runs_ahead=False),
         nothing,
         lambda: engine.events.append("closed"),
         budget_is_hard=True,
@@ -105,7 +106,8 @@ def started(
 
 
 def wait_for_stream(query: Query) -> None:
-    while query._stream is None:
+    given: Any = query._input
+    while given._stream is None:
         time.sleep(0.001)
 
 

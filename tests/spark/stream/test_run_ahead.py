@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from spillway.errors import SpillwayError
 from spillway.spark.sources.log_store import SPARK_DIRECTORY
 from spillway.spark.stream.run_ahead import RunAhead, can_run_again, rewind
+from spillway.spark.stream.stream_input import StreamInput
 from spillway.state.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -183,7 +184,8 @@ def test_files_that_go_with_their_batch_are_all_counted(lab: "Lab") -> None:
         for name in "ab"
     }
     query = lab.start(SQL, sources=sources)
-    assert query._ahead is None
+    assert isinstance(query._input, StreamInput)
+    assert not query._input.runs_ahead
     assert query.awaitTermination(120)
     assert lab.results() == lab.duckdb(SQL)
 

@@ -18,7 +18,6 @@ from typing import Any, Unpack
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.detail_log import FILE_NAME as LOG_NAME
 from spillway.detail_log import DetailLog, log_of
@@ -36,6 +35,7 @@ from spillway.job import (
     run_config,
 )
 from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity, InputEnd
+from spillway.manager.files import first_logged
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
@@ -56,11 +56,9 @@ from spillway.spark.sources import (
     BatchFiles,
     SourceCheck,
     SourceLike,
-    check_log,
     check_mode,
     columns_of,
     file_inputs,
-    log_address,
     open_source,
     policy_settings,
     require_log_store,
@@ -75,10 +73,12 @@ from spillway.spark.stream import (
     SparkEpoch,
     Wire,
     bind,
-    can_run_again,
     check_hosts,
+    listed_inputs,
+    native_scans,
+    open_input,
+    reads_by_loop,
     remove_images,
-    rewind,
 )
 from spillway.state.memory import ROOM_BYTES, HostProbe, TierDirectory, choose_directory
 from spillway.state.orders import Limits
@@ -161,7 +161,9 @@ class Session:
         """The sources as streams; `read` knows which of their files an earlier run has read."""
 
         def opened(spec: SourceSpec) -> DataFrame:
-            known = None if read is None or spec.path is None else read.first(spec.path)
+            if read is None or spec.path is None:
+                return open_source(self.spark, spec)
+            known = first_logged(read.storage, spec.path) or read.first(spec.path)
             return open_source(self.spark, spec, known)
 
         return {
@@ -216,7 +218,8 @@ class Session:
             spark=self.spark,
             function=function,
         )
-        if stream:
+        listed = listed_inputs(self.spark, plan.inputs, frames, relations, config.trigger)
+        if stream and not reads_by_loop(Storage(config.checkpoint), listed):
             require_log_store(self.spark, config.checkpoint)
         schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
         budget = None if config.memory_bytes is None else Budget(config.memory_bytes, config.state_share)
@@ -273,41 +276,30 @@ class Session:
                 opened.journal,
             )
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
-            check_log(opened.checkpoint.storage)
-            rewind(opened.checkpoint.storage, engine.manifest.batch_id)
+            storage = opened.checkpoint.storage
             jobs = InnerFrameJobs(self.spark.sparkContext)
             ahead = ScanAhead(jobs)
+            given = None
+            if stream:
+                scans = native_scans(self.spark, plan, wire, frames, relations)
+                given = open_input(
+                    wire.stream, frames, relations, listed, config, storage, engine, scans, ahead.offer
+                )
             query = Query(
                 opened.checkpoint.query_id,
                 engine,
-                self._writer(wire.stream, config) if stream else None,
+                None if given is None else given.input,
                 SparkEpoch(jobs, graph, Places(self.spark), Quotas(), ahead),
                 partial(_close, opened, engine, ahead, self.spark),
                 budget_is_hard=opened.tier.in_memory,
                 clean_at_end=config.until == "exhausted" or not stream,
-                input_end=InputEnd(opened.checkpoint.storage) if config.until == "exhausted" else None,
-                runs_ahead=stream
-                and config.until == "exhausted"
-                and all(map(can_run_again, frames.values())),
-                check=SourceCheck(self.spark, BatchFiles(opened.checkpoint.storage), relations),
+                input_end=InputEnd(storage) if config.until == "exhausted" else None,
+                check=None if given is None else SourceCheck(self.spark, given.files, relations),
                 listener=listener,
-                log=_detail_log(opened.checkpoint.storage),
+                log=_detail_log(storage),
             )
             undo.pop_all()
             return query
-
-    def _writer(
-        self, stream: DataFrame, config: RunConfig
-    ) -> Callable[[Callable[[DataFrame, int], None]], DataStreamWriter]:
-        def writer(on_batch: Callable[[DataFrame, int], None]) -> DataStreamWriter:
-            made = stream.writeStream.foreachBatch(on_batch).option(
-                "checkpointLocation", log_address(config.checkpoint)
-            )
-            if config.until == "exhausted":
-                return made.trigger(availableNow=True)
-            return made.trigger(processingTime=config.trigger or "0 seconds")
-
-        return writer
 
 
 @dataclass(slots=True)

@@ -42,6 +42,8 @@ class FileInput:
     """Its position among all relations of the stream."""
     source: int = 0
     """Its number in Spark's checkpoint; a relation that occurs twice has one number."""
+    places: tuple[int, ...] = (0,)
+    """All its positions."""
 
 
 def stored_input(
@@ -83,12 +85,23 @@ def file_inputs(
                 leaves.append(leaf)
             if leaf.getClass().getSimpleName() == "StreamingRelation":
                 made = _relation(leaf, renamed, input_, frames[input_.source], given[input_.source])
-                before = found.get(source, replace(made, place=place, source=source))
+                before = found.get(source, replace(made, place=place, source=source, places=()))
                 found[source] = replace(
-                    before, needed=before.needed | made.needed, required=before.required | made.required
+                    before,
+                    needed=before.needed | made.needed,
+                    required=before.required | made.required,
+                    places=(*before.places, place),
                 )
             place += 1
     return list(found.values())
+
+
+def is_plain(frame: DataFrame) -> bool:
+    """Whether a DataFrame is a stream of files with nothing over it but an event time."""
+    plan: JavaObject = frame._jdf.queryExecution().analyzed()
+    while plan.getClass().getSimpleName() in RENAMES_NOTHING:
+        (plan,) = elements(plan.children())
+    return bool(plan.getClass().getSimpleName() == "StreamingRelation")
 
 
 def _leaves(plan: "JavaObject", renamed: bool = False) -> Iterator[tuple["JavaObject", bool]]:

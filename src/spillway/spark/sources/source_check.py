@@ -11,6 +11,7 @@ Known limit: a JSON file without a column is like one with nulls.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -23,7 +24,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spillway.errors import SourceError
-from spillway.spark.sources.batch_files import BatchFiles
 from spillway.spark.sources.file_input import FileInput
 from spillway.spark.sources.text import FAIL_FAST, MODE, TEXT_FORMATS
 
@@ -85,10 +85,18 @@ class ColumnCheck:
         return columns
 
 
+class FilesOfBatches(Protocol):
+    """Knows which files are in a batch, before it is run."""
+
+    def of(self, batch_id: int, relation: int, source: int) -> list[str]:
+        """The addresses of a relation's files; it is given by its place in the stream and in the log."""
+        ...
+
+
 class SourceCheck:
     """Checks the batches of one query."""
 
-    def __init__(self, spark: SparkSession, files: BatchFiles, relations: Sequence[FileInput]) -> None:
+    def __init__(self, spark: SparkSession, files: FilesOfBatches, relations: Sequence[FileInput]) -> None:
         self._spark = spark
         self._files = files
         self._relations = [relation for relation in relations if _is_checked(relation)]

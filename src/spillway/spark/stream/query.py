@@ -1,21 +1,17 @@
 """A running view: the handle that the user holds, shaped like Spark's `StreamingQuery`.
 
-A thread of its own starts the Spark stream, whose batches become epochs, drains what is pending when the
-input is exhausted, and closes everything. Epochs never overlap; `stop` waits for the one that runs. Spark may
-plan the next one meanwhile (`run_ahead`).
+A thread of its own runs the input, whose batches become epochs, drains what is pending when the input is
+exhausted, and closes everything. Epochs never overlap; `stop` waits for the one that runs. The next batch may
+be planned meanwhile.
 """
 
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any
-
-from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spillway.detail_log import DetailLog
 from spillway.errors import SpillwayError
@@ -25,9 +21,9 @@ from spillway.manager.relocation import Decision
 from spillway.model import group_set, to_json
 from spillway.spark.jvm import as_spillway_error, first_cause
 from spillway.spark.sources import SourceCheck
-from spillway.spark.stream.batch_rows import FrameBatch
+from spillway.spark.stream.batch_rows import BatchRows
 from spillway.spark.stream.epoch import SparkEpoch
-from spillway.spark.stream.run_ahead import RunAhead
+from spillway.spark.stream.input import InputBatch, QueryInput
 
 RECENT = 100
 Listener = Callable[[dict[str, Any]], None]
@@ -44,19 +40,20 @@ class Query:
         self,
         query_id: str,
         engine: Engine,
-        writer: Callable[[Callable[[DataFrame, int], None]], DataStreamWriter] | None,
+        input_: QueryInput | None,
         epoch: SparkEpoch,
         close: Callable[[], None],
         *,
         budget_is_hard: bool,
         clean_at_end: bool,
         input_end: InputEnd | None = None,
-        runs_ahead: bool = False,
         check: SourceCheck | None = None,
         listener: Listener | None = None,
         log: DetailLog | None = None,
     ) -> None:
         self.id = query_id
+        self.runId = str(uuid.uuid4())
+        self.name: str | None = None
         self.budget_is_hard = budget_is_hard
         self._clean_at_end = clean_at_end
         self._engine = engine
@@ -73,17 +70,13 @@ class Query:
         """Held while an epoch runs; a listener, which is called inside, may ask for moves."""
         self._check = check
         self._malformed_rows = 0
-        self._stream: StreamingQuery | None = None
-        self._is_cut = False
-        """Whether the stream was stopped, so that input may be left."""
+        self._input = input_
         self._input_end = input_end
         self._has_read_all = input_end is None or (
-            writer is None and input_end.is_reached(engine.manifest.batch_id)
+            input_ is None and input_end.is_reached(engine.manifest.batch_id)
         )
-        self._ahead = RunAhead() if runs_ahead else None
         self._started = time.perf_counter()
         self._seconds: float | None = None
-        self._writer = writer
         self._thread = threading.Thread(target=self._work, name=f"spillway-{query_id[:8]}", daemon=True)
         self._thread.start()
 
@@ -94,8 +87,23 @@ class Query:
     @property
     def status(self) -> dict[str, Any]:
         manifest = self._engine.manifest
-        message = "Stopped" if not self.isActive else "Draining" if manifest.pending_rows else "Running"
-        return {"message": message, "isActive": self.isActive, "pendingRows": manifest.pending_rows}
+        waits = self.isActive and self._input is not None and self._input.is_waiting
+        message = (
+            "Stopped"
+            if not self.isActive
+            else "Draining"
+            if manifest.pending_rows
+            else "Waiting for data to arrive"
+            if waits
+            else "Running"
+        )
+        return {
+            "message": message,
+            "isActive": self.isActive,
+            "isDataAvailable": not waits,
+            "isTriggerActive": self.isActive and not waits,
+            "pendingRows": manifest.pending_rows,
+        }
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:  # noqa: N802
@@ -126,9 +134,21 @@ class Query:
         self._stopping.set()
         with self._one_epoch:
             pass  # no epoch begins any more; to keep the lock would block the stream's own thread
-        if self._stream is not None:
-            self._cut(self._stream)
+        if self._input is not None:
+            self._input.stop()
         self._thread.join()
+
+    def processAllAvailable(self) -> None:  # noqa: N802
+        """Wait until all input that is there now is in the sink. Raises what went wrong."""
+        if self._input is not None:
+            self._input.process_all_available(lambda: self.isActive)
+        if self._error is not None:
+            raise self._error
+
+    def explain(self, extended: bool = False) -> None:
+        """Print Spark's plan of the last batch: how its rows reach the processors."""
+        if self._input is not None:
+            self._input.explain(extended)
 
     def cleanup(self) -> None:
         """Produce all results that are missing between generations, now; input waits meanwhile.
@@ -138,9 +158,7 @@ class Query:
         engine = self._engine
         while engine.has_cleanup and not self._stopping.is_set():
             if engine.has_pending and not engine.has_cursor:
-                self._run_epoch(
-                    None, None, from_cleanup=True
-                )  # a tree: what a join missed is input of the next
+                self._run_epoch(None, from_cleanup=True)  # a tree: what a join missed is input of the next
             else:
                 self._clean_once(Cleaning.ALL)
 
@@ -237,16 +255,9 @@ class Query:
 
     def _live(self) -> None:
         self._drain()
-        if self._writer is not None and not self._stopping.is_set():
-            self._stream = self._writer(self._on_batch).start()
-            if self._stopping.is_set():
-                self._cut(self._stream)
-            try:
-                self._stream.awaitTermination()
-            finally:
-                if self._ahead is not None:
-                    self._ahead.close()
-            if self._input_end is not None and not self._is_cut:
+        if self._input is not None and not self._stopping.is_set():
+            self._input.run(self._process_batch)
+            if self._input_end is not None and not self._input.is_cut:
                 self._input_end.note(self._engine.manifest.batch_id)
                 self._has_read_all = True
         engine = self._engine
@@ -256,36 +267,26 @@ class Query:
                 self.cleanup()
                 self._drain(ending=True, from_cleanup=True)
 
-    def _cut(self, stream: StreamingQuery) -> None:
-        """Stop the stream; one that has come to its end by itself is left alone."""
-        if stream.isActive:
-            self._is_cut = True
-            stream.stop()
-
     def _end(self) -> None:
         self._seconds = time.perf_counter() - self._started
         self._stopping.set()
         with self._one_epoch:  # a clean-up that another thread asked for may be running
             self._close()
 
-    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
-        if self._ahead is None:
-            self._process_batch(batch, batch_id)
-        else:
-            self._ahead.begin(partial(self._process_batch, batch, batch_id))
-
-    def _process_batch(self, batch: DataFrame, batch_id: int) -> None:
-        if self._engine.is_committed(batch_id):
-            return
-        self._run_epoch(batch, batch_id)
+    def _process_batch(self, batch: InputBatch) -> int:
+        """Run the epochs of a batch; how many input rows it had."""
+        if self._engine.is_committed(batch.batch_id):
+            return 0
+        rows = self._run_epoch(batch)
         while self._engine.has_backlog and not self._stopping.is_set():
-            self._run_epoch(None, None)
+            self._run_epoch(None)
         for due, cleaning in (
             (self._engine.has_expiring, Cleaning.EXPIRING),
             (self._engine.has_room, Cleaning.RETURNING),
         ):
             if due and not self._engine.has_cursor:
                 self._clean_once(cleaning)
+        return rows
 
     def _drain(self, *, ending: bool = False, from_cleanup: bool = False) -> None:
         """Epochs over what is pending, until nothing is or the query is to stop.
@@ -294,34 +295,30 @@ class Query:
         """
         engine = self._engine
         while (engine.has_pending or (ending and engine.has_waiting)) and not self._stopping.is_set():
-            self._run_epoch(None, None, ending=ending, from_cleanup=from_cleanup)
+            self._run_epoch(None, ending=ending, from_cleanup=from_cleanup)
 
     def _run_epoch(
-        self,
-        batch: DataFrame | None,
-        batch_id: int | None,
-        *,
-        ending: bool = False,
-        from_cleanup: bool = False,
-    ) -> None:
+        self, batch: InputBatch | None, *, ending: bool = False, from_cleanup: bool = False
+    ) -> int:
         with self._one_epoch:
             if self._stopping.is_set():
-                # To return would let Spark count the batch as done, and a restart would never see it again.
+                # To return would let the input count the batch as done.
                 raise _StoppedError
             while self._engine.has_cursor:
                 self._clean(Cleaning.RESUMED)
             malformed = 0
-            if self._check is not None and batch_id is not None:
-                malformed = self._check.malformed_rows(batch_id)
+            if self._check is not None and batch is not None:
+                malformed = self._check.malformed_rows(batch.batch_id)
             entry = self._engine.run_epoch(
-                self._execute(batch),
-                batch_id,
+                self._execute(None if batch is None else batch.rows),
+                None if batch is None else batch.batch_id,
                 ending=ending,
                 from_cleanup=from_cleanup,
                 malformed_rows=malformed,
             )
             self._malformed_rows += malformed
             self._note(entry)
+            return entry.input_rows
 
     def _clean_once(self, cleaning: Cleaning) -> None:
         with self._one_epoch:
@@ -331,8 +328,8 @@ class Query:
     def _clean(self, cleaning: Cleaning) -> None:
         self._note(self._engine.run_cleanup_epoch(self._execute(None), cleaning))
 
-    def _execute(self, batch: DataFrame | None) -> SparkEpoch:
-        return replace(self._epoch, batch=None if batch is None else FrameBatch(batch))
+    def _execute(self, rows: BatchRows | None) -> SparkEpoch:
+        return replace(self._epoch, batch=rows)
 
     def _note(self, entry: EpochEntry) -> None:
         told = to_json(entry)

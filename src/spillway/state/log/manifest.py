@@ -37,6 +37,8 @@ class Manifest:
     watermark: int | None = None
     suspended: GroupSet = 0
     """Groups whose state is one generation on disk, and whose input waits."""
+    batch_token: int = 0
+    """Of the driver that committed the last batch: it names the files of that batch in the file log."""
 
     @property
     def processor_count(self) -> int:
@@ -69,6 +71,7 @@ class Manifest:
             watermark=record.watermark,
             suspended=record.suspended,
             processors=record.processors,
+            batch_token=self.batch_token if record.batch_id is None else record.token,
         )
 
     def with_placement(self, placement: tuple[int, ...]) -> "Manifest":
