@@ -1,15 +1,15 @@
 """One row followed from its source to the sink, call by call: it goes through few files, and never back.
 
 ARCHITECTURE.md lists the files. A call carries the row if an argument or the result holds it: a batch of
-Arrow rows with its value, the DataFrame of its batch, or the file of results that is given to the sink.
+Arrow rows with its value, the rows of its batch, or the file of results that is given to the sink.
 """
 
 import dataclasses
 import json
-import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -23,7 +23,7 @@ from pyspark import cloudpickle
 import spillway
 from spillway.job.sources import SourceSpec
 from spillway.spark.session.session import Session
-from spillway.spark.stream import epoch
+from spillway.spark.stream import epoch, file_rows, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,16 +32,16 @@ PACKAGE = f"{Path(spillway.__file__).parent}/"
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 NEEDLE = "needle"
 MOST_FILES = 14
-# Not stops of the way: values and storage that every stop uses, what stands in for an API of PySpark, and
-# what the row leaves behind as state. Sources only look at files while a batch is checked.
+# Not stops of the way: values and storage that every stop uses, what stands in for an API of PySpark, what
+# carries rows between tasks, and what the row leaves behind as state. Sources only look at files.
 NO_STOP = re.compile(
-    r"model/|errors|plan/expression/|state/(rows|storage|memory|orders|log)/|spark/stream/arrow_tasks"
+    r"model/|errors|plan/expression/|state/(rows|storage|memory|orders|log)/|spark/jvm/|scan/scan_input"
+    r"|scan/(files|split|dealing)|spark/stream/(scan|batch_rows|file_rows|batch_reader|input)\b|manager/files/"
+    r"|state/graph/(parcel|outgoing|inbox|spool|routing)|spark/worker/native_rows"
     r"|spark/sinks/staging|state/step/(state_view|run_writer|tally|retention)|spark/sources/"
 )
-TASK = ("spark/worker/", "state/")
-"""What runs in the task of a processor, inside the job of the epoch."""
-# Before the first batch the session opens sources and binds the plan; the row itself is not there yet.
-SET_UP = ("spark/sources/streaming.py", "spark/stream/wire.py")
+TASK = ("spark/worker/", "state/", "scan/")
+"""What runs in tasks, inside the job of the epoch."""
 Calls = list[tuple[str, ...]]
 """The files on the stack of each call that carried the row, outermost first, neighbours once."""
 
@@ -52,7 +52,7 @@ def carries(value: object, depth: int = 4) -> bool:
     if isinstance(value, pa.Array | pa.ChunkedArray):
         is_text = pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
         return is_text and NEEDLE in value.to_pylist()
-    if type(value).__name__ in ("DataFrame", "ResultFile"):
+    if type(value).__name__ in ("FileRows", "ResultFile"):
         return True
     if depth == 0 or isinstance(value, type):
         return False
@@ -92,18 +92,18 @@ def stack(frame: FrameType | None) -> tuple[str, ...]:
 
 
 def traced(make: Callable[..., Any], directory: str) -> Callable[..., Any]:
-    """The function that makes a processor's task, whose task notes its calls in a file."""
+    """What makes a task that notes its calls in a file."""
 
-    def made(*arguments: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def made(*arguments: Any) -> Callable[[int, Iterator[bytes]], Iterator[Any]]:
         task = make(*arguments)
 
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def run(partition: int, frames: Iterator[bytes]) -> Iterator[Any]:
             calls: Calls = []
             sys.setprofile(profiler(calls))
-            rows = list(task(batches))
+            sent = list(task(partition, frames))
             sys.setprofile(None)
-            Path(directory, f"{os.getpid()}-{id(calls)}.json").write_text(json.dumps(calls))
-            yield from rows
+            Path(directory, f"{time.monotonic_ns()}.json").write_text(json.dumps(calls))
+            yield from sent
 
         return run
 
@@ -125,7 +125,9 @@ def calls(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     notes = tmp_path / "notes"
     notes.mkdir()
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    monkeypatch.setattr(epoch, "by_partition", traced(epoch.by_partition, str(notes)))
+    monkeypatch.setattr(scan, "ScatterTask", traced(scan.ScatterTask, str(notes)))
+    monkeypatch.setattr(epoch, "LastStageTask", traced(epoch.LastStageTask, str(notes)))
+    monkeypatch.setattr(file_rows, "FEW_ROWS", 0)  # tasks read the files
     found: Calls = []
     threading.setprofile(profiler(found))
     sys.setprofile(profiler(found))
@@ -152,11 +154,10 @@ def test_the_way_of_a_row(calls: Calls) -> None:
     way = listed()
     assert len(way) == len(set(way)) <= MOST_FILES
     started = [files for files in calls if files[0] != "spark/session/session.py"]
-    stops = [file for files in started for file in files if not NO_STOP.match(file)]
-    opened = [file for files in calls for file in files if file in SET_UP]
-    found = list(dict.fromkeys([*opened, *stops]))
+    found = list(dict.fromkeys(file for files in started for file in files if not NO_STOP.match(file)))
     driver = [file for file in found if not file.startswith(TASK)]
     job = driver.index("spark/stream/epoch.py") + 1
     assert driver[:job] + [file for file in found if file.startswith(TASK)] + driver[job:] == way
-    # Without going back: no call enters a file again that it came through.
-    assert [files for files in started if len(set(files)) < len(files)] == []
+    # Without going back: no call enters a stop again that it came through.
+    stops = [[file for file in files if not NO_STOP.match(file)] for files in started]
+    assert [files for files in stops if len(set(files)) < len(files)] == []

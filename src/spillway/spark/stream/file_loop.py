@@ -97,11 +97,13 @@ class FileLoop:
         self._wake.set()
 
     def run(self, on_batch: OnBatch) -> None:
+        """Batches come in a thread of the loop's own, as those of Spark's streams do."""
         try:
-            if self._pace is None:
-                self._work_off(on_batch)
-            else:
-                self._follow(on_batch, self._pace)
+            with ThreadPoolExecutor(max_workers=1, thread_name_prefix="spillway-files") as own:
+                if self._pace is None:
+                    own.submit(self._work_off, on_batch).result()
+                else:
+                    own.submit(self._follow, on_batch, self._pace).result()
         finally:
             with self._change:
                 self._change.notify_all()
