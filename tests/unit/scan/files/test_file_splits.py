@@ -114,7 +114,7 @@ def test_filters_over_columns_that_are_null(tmp_path: Path, condition: str, coun
         (pa.int32(), "bigint", {}),
         (pa.uint8(), "smallint", {}),
         (pa.uint32(), "bigint", {}),
-        (UTC, "timestamp", {"use_deprecated_int96_timestamps": True}),
+        (UTC, "timestamp_ntz", {"use_deprecated_int96_timestamps": True}),
         (pa.timestamp("ns", "UTC"), "timestamp", {}),
         (pa.timestamp("us"), "timestamp", {}),
         (UTC, "timestamp_ntz", {}),
@@ -136,6 +136,23 @@ def test_other_types_than_declared_are_left_to_spark(
     reason = file_splits(path, scan(f"k long, x {declared}"))
     assert isinstance(reason, str)
     assert path in reason and " x " in reason and declared in reason
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_int96_holds_microseconds_of_any_year(tmp_path: Path, stored: bool) -> None:
+    times = [-(10**17) - 1, -1, 0, 1, 10**17 + 1]
+    table = pa.table({"k": range(5), "x": pa.array(times, UTC)})
+    path = write(tmp_path / "f.parquet", table, use_deprecated_int96_timestamps=True, store_schema=stored)
+    found = scan("k long, x timestamp")
+    splits = file_splits(path, found)
+    assert isinstance(splits, tuple)
+    (batch,) = (batch for split in splits for batch in read(found, split))
+    assert batch["s0"].type == UTC
+    assert batch["s0"].cast(pa.int64()).to_pylist() == times
+
+
+def test_paths_elsewhere_are_left_to_spark() -> None:
+    assert file_splits("s3://bucket/f.parquet", scan()) == "s3://bucket/f.parquet is not on this machine"
 
 
 @pytest.mark.parametrize(
