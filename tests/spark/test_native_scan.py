@@ -165,12 +165,15 @@ PARTITIONS: dict[str, list[str]] = {
 def write_source(chance: Chance, root: Path, columns: dict[str, str], partition: str | None) -> Source:
     """A few files: each has most of the columns, in any order and case, in one of several physical forms."""
     files = []
+    spelt = partition.upper() if partition is not None and chance.random() < 0.3 else partition
     for number_ in range(chance.choice([1, 2, 3])):
         directory = root
         declared = dict(columns)
         if partition is not None:
             type_ = declared.pop(partition)
-            directory = root / f"{partition}={chance.choice(PARTITIONS[type_])}"
+            directory = root / f"{spelt}={chance.choice(PARTITIONS[type_])}"
+            if chance.random() < 0.2:
+                declared[partition] = type_  # in the file, too; the directory wins
         rows = chance.choice([1, 5, 40])
         names = [name for name in declared if name == "k" or chance.random() < 0.85]
         chance.shuffle(names)
@@ -331,7 +334,8 @@ def random_view(chance: Chance, root: Path) -> tuple[View, dict[str, Source]]:
         if chance.random() < 0.4:
             conditions += [f"{first}.j = {name}.j" for name in further]
     sql = f"SELECT {', '.join(items)} FROM {', '.join(names)} WHERE {' AND '.join(conditions)}"
-    return View.sql(sql), sources
+    kind = chance.choice(["tree", "tree", "replicate", "multi-partition"])
+    return replace(View.sql(sql), join_kind=kind), sources
 
 
 @pytest.mark.parametrize("seed", range(examples(2)))
@@ -379,3 +383,33 @@ def test_most_files_are_read_here(spark: "SparkSession", tmp_path: Path, zone: s
         counts = check(spark, chance, view, sources)
         here, there = here + counts[0], there + counts[1]
     assert here > there > 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"spark.sql.parquet.writeLegacyFormat": "true"}])
+def test_files_that_spark_wrote_are_read_here(
+    spark: "SparkSession", tmp_path: Path, zone: str, settings: dict[str, str]
+) -> None:
+    """Spark writes instants as INT96 by default, and decimals in several forms."""
+    chance = Chance(3)
+    types = {f"c{place}": type_ for place, type_ in enumerate(TYPES)} | {
+        "k": "bigint",
+        "p": "int",
+        "q": "string",
+    }
+    table = pa.table({name: array(chance, type_, 60) for name, type_ in types.items()})
+    values = pa.array([chance.choice(["a=b", "x/y", "ä %", None]) for _ in range(60)])
+    table = table.set_column(table.schema.get_field_index("q"), "q", values)
+    for name in settings:
+        spark.conf.set(name, settings[name])
+    try:
+        frame = spark.createDataFrame(table)
+        frame.repartition(2).write.partitionBy("p", "q").parquet(str(tmp_path / "a"))
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    files = sorted(str(path) for path in (tmp_path / "a").rglob("*.parquet"))
+    sources = dict.fromkeys("ab", Source(tmp_path / "a", types, files))
+    items = ", ".join(f"a.{name} AS {name}" for name in types)
+    for key in types:
+        sql = f"SELECT {items} FROM a JOIN b ON a.{key} = b.{key}"
+        assert check(spark, chance, View.sql(sql), sources) == (2 * len(files), 0)

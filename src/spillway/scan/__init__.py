@@ -10,6 +10,7 @@ from spillway.scan.partition_column import NULL_DIRECTORY, partition_value, path
 from spillway.scan.reading import read
 from spillway.scan.scan_input import (
     EventMicros,
+    GroupCopies,
     ScanColumn,
     ScanInput,
     ScanKey,
@@ -25,6 +26,7 @@ __all__ = [
     "NULL_DIRECTORY",
     "PARQUET",
     "EventMicros",
+    "GroupCopies",
     "ScanColumn",
     "ScanInput",
     "ScanKey",

@@ -25,7 +25,7 @@ REMEDY = "restore the file as it was when it was found, then run the job again"
 
 
 def read(scan: ScanInput, split: Split, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """The wire rows of a split, at most `batch_rows` in a batch; batches without rows are left out."""
+    """The wire rows of a split; a batch is made of at most `batch_rows` rows of the file, and has some."""
     constants = {name.lower(): text for name, text in split.partitions}
     wanted = {column.name.lower() for column in scan.columns} - set(constants)
     for batch in _checked(split, _batches(split, wanted, batch_rows)):
@@ -59,7 +59,10 @@ def _batches(split: Split, wanted: set[str], batch_rows: int) -> Iterator[pa.Rec
     if split.format == ARROW:
         yield from _arrow_batches(split, wanted, batch_rows)
         return
-    with pq.ParquetFile(split.path, memory_map=True, pre_buffer=False) as file:
+    # INT96 has nanoseconds, of which Spark keeps microseconds too.
+    with pq.ParquetFile(
+        split.path, memory_map=True, pre_buffer=False, coerce_int96_timestamp_unit="us"
+    ) as file:
         names = [name for name in file.schema_arrow.names if name.lower() in wanted]
         if not names:
             yield from _rows_only(split.rows, batch_rows)

@@ -2,7 +2,8 @@
 
 A plain value that is pickled to tasks. It does what `spark/stream/wire.py` and `tree_wire.py` ask Spark to
 do, and in the same order: the filter, then the keys, then rows without a key are dropped, then the state
-columns; so an expression fails on no row that Spark would drop before.
+columns; so an expression fails on no row that Spark would drop before. Last, rows are copied where joins
+share a partitioning.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from spillway.errors import EvaluationError, ViewError
 from spillway.plan.expression import ColumnRef, Expression, arrow_type, evaluate, promote
 from spillway.scan.xxhash import xxhash64
-from spillway.state.rows import Int64Array, folded
+from spillway.state.rows import Int64Array, folded, group_of, group_starts, hash_in_group
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN
 
 
@@ -66,6 +67,24 @@ class EventMicros:
     value: Expression
 
 
+@dataclass(frozen=True, slots=True)
+class GroupCopies:
+    """The groups of a row where several joins share one partitioning (`plan.operators.Grid`)."""
+
+    groups: int
+    coordinates: tuple[tuple[int, int, int], ...]
+    """Per part of the key that the grid has: the part, its share of the grid, and its weight."""
+    offsets: tuple[int, ...]
+    """What to add for each copy: all coordinates that the row does not have."""
+
+    def of(self, keys: Sequence[pa.Array], rows: int) -> Int64Array:
+        """The groups of each row, one row after the other."""
+        first = np.zeros(rows, np.int64)
+        for part, share, weight in self.coordinates:
+            first += group_of(xxhash64([keys[part]]), share) * weight
+        return (first[:, np.newaxis] + np.array(self.offsets, np.int64)).reshape(-1)
+
+
 SlotSource: TypeAlias = Expression | WireKey | WireKeyHash | EventMicros
 
 
@@ -83,6 +102,8 @@ class ScanInput:
     """Per state column its slot on the wire, and its value."""
     null_keys: bool = False
     """Whether null is a key like any other."""
+    copies: GroupCopies | None = None
+    """Where a row goes to several groups; None: to the one of its hash."""
 
     def wire_rows(self, columns: Sequence[pa.Array], rows: int) -> pa.RecordBatch:
         """The wire rows of `rows` rows, given by the arrays of `self.columns` in their declared types."""
@@ -96,10 +117,15 @@ class ScanInput:
                 present = pc.and_(present, key.is_valid())
             batch, keys = batch.only(present), [key.filter(present) for key in keys]
         hashes = folded([xxhash64([keys[part] for part in parts]) for parts in self.hashed])
-        arrays = [pa.array(np.full(batch.count, self.tag, np.int8)), pa.array(hashes)]
-        arrays += [_slot(source, batch, keys) for _, source in self.slots]
+        arrays = [_slot(source, batch, keys) for _, source in self.slots]
+        if self.copies is not None:
+            groups = self.copies.of(keys, batch.count)
+            rows_copied = np.repeat(np.arange(batch.count), len(self.copies.offsets))
+            hashes = hash_in_group(group_starts(self.copies.groups)[groups], hashes[rows_copied])
+            arrays = [array.take(pa.array(rows_copied)) for array in arrays]
+        tags = np.full(len(hashes), self.tag, np.int8)
         names = [TAG_COLUMN, HASH_WIRE_COLUMN, *(slot for slot, _ in self.slots)]
-        return pa.RecordBatch.from_arrays(arrays, names=names)
+        return pa.RecordBatch.from_arrays([pa.array(tags), pa.array(hashes), *arrays], names=names)
 
 
 def normal_key(values: pa.Array, type_: str) -> pa.Array:

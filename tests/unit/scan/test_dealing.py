@@ -38,6 +38,11 @@ def test_a_row_group_larger_than_a_share_stays_whole() -> None:
     assert deal([large, *small], 2) == [[large], small]
 
 
+def test_the_largest_goes_first() -> None:
+    parts = [split(name, 0, size) for name, size in (("e", 1), ("f", 1), ("g", 2))]
+    assert deal(parts, 2) == [[parts[2]], parts[:2]]
+
+
 def test_files_with_other_partition_values_stay_apart() -> None:
     parts = [Split(0, "f", PARQUET, (0,), 1, 1, 9, (("p", text),)) for text in "ab"]
     assert deal(parts, 1) == [parts]

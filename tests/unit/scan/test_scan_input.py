@@ -1,6 +1,7 @@
 """Rows become wire rows: what is dropped, which keys are equal, and what an error says."""
 
 import math
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -9,6 +10,7 @@ from kit.scans import native_scan
 from spillway.errors import EvaluationError
 from spillway.scan import ScanInput, xxhash64
 from spillway.scan.scan_input import normal_key
+from spillway.state.rows import folded
 
 
 def rows(scan: ScanInput, **columns: pa.Array) -> pa.RecordBatch:
@@ -34,6 +36,14 @@ def test_rows_that_fail_the_filter_or_lack_a_key_are_dropped() -> None:
     assert made["t"].type == pa.int8()
     wanted = xxhash64([pa.array([2.0, 5.0]), pa.array(["b", "e"])])
     assert made["h"].to_pylist() == wanted.tolist()
+
+
+def test_hashes_of_parts_are_folded_in_a_tree() -> None:
+    sql = "SELECT a.x FROM a JOIN b ON a.k = b.k AND a.j = b.j"
+    scan = replace(native_scan(sql, JOIN), hashed=((1,), (0,)))
+    numbers, texts = pa.array([1.0, 2.0]), pa.array(["a", "b"])
+    made = rows(scan, k=numbers, j=texts, x=pa.nulls(2, pa.int32()))
+    assert made["h"].to_pylist() == folded([xxhash64([texts]), xxhash64([numbers])]).tolist()
 
 
 def test_null_is_a_key_of_statistics() -> None:

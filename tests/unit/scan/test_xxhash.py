@@ -151,6 +151,22 @@ def test_the_hash_of_columns_is_that_of_their_values_one_after_the_other(data: s
     assert xxhash64([column.slice(cut) for column in columns]).tolist() == wanted
 
 
+def test_wide_decimals_have_as_few_bytes_as_their_sign_allows() -> None:
+    powers = [sign * (1 << bits) + more for bits in range(123) for sign in (1, -1) for more in (-1, 0, 1)]
+    values = [Decimal(f"{power}e-10") for power in powers]
+    wanted = np.array([of_wide(value, 42) for value in values], np.uint64).view(np.int64)
+    assert xxhash64([pa.array(values, pa.decimal128(38, 10))]).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("width", [32, 64])
+def test_every_nan_is_the_same(width: int) -> None:
+    quiet, exponent = (1 << 22, 0xFF << 23) if width == 32 else (1 << 51, 0x7FF << 52)
+    bits = np.array([exponent | quiet, exponent | 7, exponent | quiet | 7, -1], f"<i{width // 8}")
+    kind = pa.float32() if width == 32 else pa.float64()
+    hashes = xxhash64([pa.array(bits).view(kind)])
+    assert len(set(hashes.tolist())) == 1
+
+
 @pytest.mark.parametrize("longest", [0, 7, 33, 500])
 def test_more_rows_than_a_chunk_holds(longest: int) -> None:
     generator = np.random.default_rng(longest)

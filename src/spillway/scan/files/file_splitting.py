@@ -29,6 +29,8 @@ def file_splits(
     Columns that the file does not hold itself are in the names of its directories below `root`, or are given
     as `partitions` by a table's log.
     """
+    if "://" in path:
+        return f"{path} is not on this machine"
     try:
         in_path = () if root is None else path_partitions(path, root)
         if in_path is None:

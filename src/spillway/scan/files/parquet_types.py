@@ -1,6 +1,6 @@
 """The Spark type that a Parquet column is read as, where Arrow and Spark read the same values from it.
 
-Admitted, not excluded: unsigned integers, INT96, nanoseconds, times, fixed binaries, half floats, unknown
+Admitted, not excluded: unsigned integers, nanoseconds, times, fixed binaries, half floats, unknown
 annotations and nested columns have no type here.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 _PLAIN: Mapping[str, str] = MappingProxyType(
     {
         "BOOLEAN": "boolean", "INT32": "int", "INT64": "bigint", "FLOAT": "float", "DOUBLE": "double",
-        "BYTE_ARRAY": "binary",
+        "BYTE_ARRAY": "binary", "INT96": "timestamp",
     }
 )  # fmt: skip
 _SIGNED: Mapping[tuple[str, int], str] = MappingProxyType(

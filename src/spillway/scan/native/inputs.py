@@ -1,14 +1,15 @@
 """From a bound plan to scans: per input how tasks make its wire rows, or why they cannot.
 
 The kind of a plan decides which key parts are hashed and which columns are state, exactly as
-`spark/stream/wire.py` and `tree_wire.py` do; the slots are those of the bound graph. Known limit: rows that
-are copied to several groups (`plan.partition`) are left to Spark.
+`spark/stream/wire.py` and `tree_wire.py` do; the slots are those of the bound graph. Known limit: state
+columns of nested types are left to Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from spillway.model import Column
 from spillway.plan.expression import ColumnRef, Expression, arrow_type, references, spark_type
 from spillway.plan.operators import (
     AggregatePlan,
+    Grid,
     InputPlan,
     JoinPlan,
     KeyHash,
@@ -30,7 +32,16 @@ from spillway.plan.operators import (
 from spillway.plan.rules import Plan, read_source_expression
 from spillway.plan.sql import display
 from spillway.plan.typing import InputTypes, PlanTypes
-from spillway.scan import EventMicros, ScanColumn, ScanInput, ScanKey, SlotSource, WireKey, WireKeyHash
+from spillway.scan import (
+    EventMicros,
+    GroupCopies,
+    ScanColumn,
+    ScanInput,
+    ScanKey,
+    SlotSource,
+    WireKey,
+    WireKeyHash,
+)
 from spillway.scan.native.event_time import event_column
 from spillway.scan.native.positive_list import is_evaluated_alike
 from spillway.state.graph import Graph
@@ -52,7 +63,7 @@ def _native(
 ) -> ScanInput | str:
     reader = _Reader(plan.inputs[number], columns, types.inputs[number])
     try:
-        layout = _LAYOUTS[plan.kind](plan, number, types)
+        layout = _LAYOUTS[plan.kind](plan, number, types, graph)
         keys = tuple(ScanKey(reader.key(part), types.keys[key]) for part, key in enumerate(layout.key_types))
         sources = [reader.column(symbol) if isinstance(symbol, int) else symbol for symbol in layout.slots]
         condition = reader.filter()
@@ -69,6 +80,7 @@ def _native(
         hashed=layout.hashed,
         slots=tuple(zip(slots, sources, strict=True)),
         null_keys=layout.null_keys,
+        copies=layout.copies,
     )
 
 
@@ -82,15 +94,16 @@ class _Layout:
     slots: Sequence[int | WireKey | WireKeyHash]
     """Numbers are columns of the input."""
     null_keys: bool = False
+    copies: GroupCopies | None = None
 
 
-def _join(plan: JoinPlan, number: int, types: PlanTypes) -> _Layout:
+def _join(plan: JoinPlan, number: int, types: PlanTypes, _graph: Graph) -> _Layout:
     parts = range(len(types.keys))
     kept = () if types.exact[0] else tuple(WireKey(part) for part in parts)
     return _Layout(parts, (tuple(parts),), (*range(len(plan.inputs[number].columns)), *kept))
 
 
-def _aggregate(plan: AggregatePlan, _number: int, types: PlanTypes) -> _Layout:
+def _aggregate(plan: AggregatePlan, _number: int, types: PlanTypes, _graph: Graph) -> _Layout:
     parts = range(len(types.keys))
     columns = range(len(plan.input.columns))
     kept = tuple(WireKey(part) for part in parts)
@@ -98,14 +111,23 @@ def _aggregate(plan: AggregatePlan, _number: int, types: PlanTypes) -> _Layout:
     return _Layout(parts, (tuple(parts),), slots, null_keys=True)
 
 
-def _tree(plan: TreePlan, number: int, types: PlanTypes) -> _Layout:
-    if plan.partition:
-        raise _LeftToSparkError("its rows are copied to several groups")
+def _tree(plan: TreePlan, number: int, types: PlanTypes, graph: Graph) -> _Layout:
     classes = plan.key_classes[number]
     own = next(join for join in plan.joins if Leaf(number) in join.children)
     hashed = tuple((classes.index(key_class),) for key_class in own.classes)
     symbols = leaf_symbols(plan, types.exact, number)
-    return _Layout(classes, hashed, [_tree_slot(symbol, classes) for symbol in symbols])
+    copies = _copies(Grid.of(plan.partition, graph.operator_groups), classes) if plan.partition else None
+    return _Layout(classes, hashed, [_tree_slot(symbol, classes) for symbol in symbols], copies=copies)
+
+
+def _copies(grid: Grid, classes: Sequence[int]) -> GroupCopies:
+    coordinates, offsets = [], [0]
+    for key_class, share, weight in zip(grid.classes, grid.shares, grid.weights, strict=True):
+        if key_class in classes:
+            coordinates.append((classes.index(key_class), share, weight))
+        else:
+            offsets = [offset + step * weight for offset in offsets for step in range(share)]
+    return GroupCopies(prod(grid.shares), tuple(coordinates), tuple(offsets))
 
 
 def _tree_slot(symbol: Symbol, classes: Sequence[int]) -> int | WireKey | WireKeyHash:

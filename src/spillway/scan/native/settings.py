@@ -16,6 +16,8 @@ SPARK_SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.fieldId.read.enabled": "false",
         "spark.sql.parquet.int96AsTimestamp": "true",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96TimestampConversion": "false",
         "spark.sql.parquet.mergeSchema": "false",
     }
 )

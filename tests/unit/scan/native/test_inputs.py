@@ -8,7 +8,7 @@ import pytest
 from kit.scans import native_scan, native_scans
 from spillway.model import View
 from spillway.plan.expression import Call, ColumnRef, Literal
-from spillway.scan import EventMicros, ScanColumn, ScanInput, ScanKey, WireKey, WireKeyHash
+from spillway.scan import EventMicros, GroupCopies, ScanColumn, ScanInput, ScanKey, WireKey, WireKeyHash
 
 SOURCES = {
     "a": "k long, j int, id long, x int, d double, f float, s string, ts timestamp, day date, n array<int>",
@@ -98,7 +98,10 @@ def test_what_only_spark_evaluates_is_named(item: str, condition: str, reason: s
     assert isinstance(found[1], ScanInput)
 
 
-def test_rows_that_are_copied_are_left_to_spark() -> None:
+def test_rows_are_copied_to_all_groups_that_they_may_meet() -> None:
     sql = "SELECT a.id, b.id AS i, c.w FROM a, b, c WHERE a.k = b.k AND b.s = c.s"
-    view = replace(View.sql(sql), join_kind="replicate")
-    assert native_scans(view, SOURCES) == ("its rows are copied to several groups",) * 3
+    first, middle, last = native_scans(replace(View.sql(sql), join_kind="multi-partition"), SOURCES)
+    assert isinstance(first, ScanInput) and isinstance(middle, ScanInput) and isinstance(last, ScanInput)
+    assert first.copies == GroupCopies(4, ((0, 2, 2),), (0, 1))
+    assert middle.copies == GroupCopies(4, ((0, 2, 2), (1, 2, 1)), (0,))
+    assert last.copies == GroupCopies(4, ((0, 2, 1),), (0, 2))
