@@ -2,7 +2,7 @@
 
     halfway     one task has written its files, the next has not begun (without Spark only)
     staged      the tasks have written all files; the manifest does not know the epoch
-    ahead       the same, and Spark has already noted the epoch's batch as done (with Spark only)
+    ahead       the same, and the next batch, if there is one, is already in the file log (with Spark only)
     committed   the manifest has the epoch; the sink does not
     sunk        the sink has it; the journal does not
 
@@ -25,11 +25,11 @@ from spillway import testing
 from spillway.manager.change import Change
 from spillway.manager.commit import Committer
 from spillway.manager.controller import Controller
+from spillway.manager.files.log import DIRECTORY
 from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import Journal
 from spillway.manager.ordering import OrderMaker
 from spillway.model.groups import group_set, members, placed_on
-from spillway.spark.sources.log_store import SPARK_DIRECTORY
 from spillway.state.graph.graph import Graph
 from spillway.state.log.manifest import Manifest
 from spillway.state.log.manifest_log import ManifestLog
@@ -116,13 +116,12 @@ def watch_tasks(doom: Doom) -> None:
     tree_step.run = second_is_doomed(run_level, lambda step, *_: step.orders.sequence)
 
 
-def await_spark(state: str, batch_id: int) -> None:
-    """Until Spark has noted a batch as done."""
-    noted = Path(state) / SPARK_DIRECTORY / "commits" / str(batch_id)
-    deadline = time.monotonic() + 60
-    while not noted.exists():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"Spark did not run ahead: there is no {noted}")
+def await_plan(state: str, batch_id: int) -> None:
+    """Until the batch after this one is planned; the last has none after it."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if any((Path(state) / DIRECTORY).glob(f"{batch_id + 1:012d}.*")):
+            return
         time.sleep(0.01)
 
 
@@ -139,7 +138,7 @@ def arm(place: str, epoch: str) -> None:
 
     def ahead(self: Any, manifest: Any, record: Any) -> Any:
         if record.sequence == doom.sequence:
-            await_spark(self._storage.root, record.batch_id)
+            await_plan(self._storage.root, record.batch_id)
         return staged(self, manifest, record)
 
     def committed(self: Any) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from spillway.spark.stream.query import Query
 
 WAIT_SECONDS = 120.0
+SPARK_ONLY = {"maxCachedFiles": "10000"}
+"""Spark's default, but it keeps the file loop from reading the source."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -73,10 +75,15 @@ class Lab:
             os.utime(path, (1_700_000_000 + len(known), 1_700_000_000 + len(known)))
             known.append(table)
 
-    def source(self, name: str) -> "DataFrame":
+    def source(self, name: str, **options: str) -> "DataFrame":
         path = str(self.directory / "data" / name)
         schema = self.spark.read.parquet(path).schema
-        return self.spark.readStream.schema(schema).option("maxFilesPerTrigger", "1").parquet(path)
+        options = {"maxFilesPerTrigger": "1", **options}
+        return self.spark.readStream.schema(schema).options(**options).parquet(path)
+
+    def streams(self) -> dict[str, "DataFrame"]:
+        """Sources with an option that only Spark's own streaming knows, so that it reads them."""
+        return {name: self.source(name, **SPARK_ONLY) for name in self.tables}
 
     def start(self, view: Any, **options: Any) -> "Query":
         settings = {"checkpoint": str(self.checkpoint), "tier": str(self.tier)} | options

@@ -123,10 +123,10 @@ def test_a_damaged_input_file_is_named(lab: "Lab", command: Call, damage: Any, w
 def test_a_damaged_file_of_sparks_log_is_named(lab: "Lab", name: str) -> None:
     fill(lab)
     view = "SELECT p.k AS k FROM p, v WHERE p.k = v.k"
-    lab.run(view)
+    lab.run(view, sources=lab.streams())
     fill(lab)
     (lab.checkpoint / name).write_text("garbage")
-    error = told(lab, view)
+    error = told(lab, view, sources=lab.streams())
     assert isinstance(error, StateError)
     assert str(error).startswith(f"{lab.checkpoint}/{name}, a file of Spark's log, is corrupted; restore it")
 

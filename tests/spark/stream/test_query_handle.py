@@ -38,7 +38,13 @@ def test_it_looks_like_sparks_streaming_query(lab: "Lab") -> None:
     assert query.awaitTermination(120)
     assert not query.isActive
     assert query.exception() is None
-    assert query.status == {"message": "Stopped", "isActive": False, "pendingRows": 0}
+    assert query.status == {
+        "message": "Stopped",
+        "isActive": False,
+        "isDataAvailable": False,
+        "isTriggerActive": False,
+        "pendingRows": 0,
+    }
     progress = query.recentProgress
     assert [one["epoch"] for one in progress] == [0, 1, 2]
     assert [one["batchId"] for one in progress] == [0, 1, 2]

@@ -195,11 +195,11 @@ def test_an_epoch_that_fails_after_spark_took_it_as_done_is_run_again(lab: "Lab"
         lab.stream(name, *(keyed(8 * epoch) for epoch in range(5)))
     # The second life begins with the batch that failed, for which Spark waits. The last batch is doomed too.
     for batch, is_first in ((1, False), (1, True), (3, False)):
-        query = lab.start(SQL, processors=2)
+        query = lab.start(SQL, processors=2, sources=lab.streams())
         doom(query, lab.checkpoint, batch, is_first=is_first)
         with pytest.raises(SpillwayError, match=f"batch {batch} is doomed"):
             query.awaitTermination(120)
-    summary = lab.run(SQL, processors=2)
+    summary = lab.run(SQL, processors=2, sources=lab.streams())
     assert summary["epochs"] == 4  # what was planned twice came as one batch
     assert lab.results() == lab.duckdb(SQL)
 

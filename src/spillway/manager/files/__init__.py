@@ -5,6 +5,7 @@ says which records count. Start with `planner`; `listing` knows Spark's rules, `
 """
 
 from spillway.manager.files.entry import FileBatch, FileEntry
+from spillway.manager.files.glob import escaped, is_pattern
 from spillway.manager.files.listing import FileListing, has_metadata_log
 from spillway.manager.files.log import FileLog, first_logged, has_file_log, remove_file_log
 from spillway.manager.files.options import LISTING_OPTIONS, ListingOptions, milliseconds, read_options
@@ -23,9 +24,11 @@ __all__ = [
     "ListedInput",
     "ListingOptions",
     "LocalTree",
+    "escaped",
     "first_logged",
     "has_file_log",
     "has_metadata_log",
+    "is_pattern",
     "milliseconds",
     "read_options",
     "remove_file_log",

@@ -18,6 +18,11 @@ def is_pattern(path: str) -> bool:
     return bool(set(path) & GLOB)
 
 
+def escaped(path: str) -> str:
+    """The pattern that stands for this path alone."""
+    return "".join(f"\\{character}" if character in GLOB else character for character in path)
+
+
 def segments(path: str) -> list[str]:
     """The names of a path between its slashes."""
     depth = 0

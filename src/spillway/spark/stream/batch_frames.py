@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from spillway.manager.files import FileBatch, FileEntry
+from spillway.manager.files import FileBatch, FileEntry, escaped, is_pattern
 from spillway.spark.jvm import elements
 from spillway.spark.sources import FileInput
 
@@ -30,7 +30,8 @@ STREAM_SETTINGS = {
 }
 """The first two as in Structured Streaming; and files are looked at in the driver, never by a job."""
 NOT_PATTERNS = {"__globPaths__": "false"}
-"""What Spark's own file stream says of its paths."""
+"""What Spark's own file stream says of its paths. With it Spark reads files twice if another one's name looks
+like a pattern; then all are given as patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +100,16 @@ class BatchFrames:
         if not files:
             return None
         relation = self._relations[number]
-        options = {key: value for key, value in relation.options.items() if key != "path"} | NOT_PATTERNS
+        options = {key: value for key, value in relation.options.items() if key != "path"}
+        paths = [_address(entry.path) for entry in files]
+        if any(map(is_pattern, paths)):
+            paths = [escaped(path) for path in paths]
+        else:
+            options |= NOT_PATTERNS
         if relation.root is not None:
             options["basePath"] = relation.root
         reader = self._session.read.format(relation.format).schema(self._schemas[number]).options(**options)
-        plan = reader.load([_address(entry.path) for entry in files])._jdf.queryExecution().analyzed()
+        plan = reader.load(paths)._jdf.queryExecution().analyzed()
         key = number, tuple(name for name, _ in files[0].partitions)
         if key not in self._columns:
             self._columns[key] = [attribute.name() for attribute in elements(plan.output())]

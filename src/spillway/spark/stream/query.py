@@ -100,7 +100,7 @@ class Query:
         return {
             "message": message,
             "isActive": self.isActive,
-            "isDataAvailable": not waits,
+            "isDataAvailable": self.isActive and not waits,
             "isTriggerActive": self.isActive and not waits,
             "pendingRows": manifest.pending_rows,
         }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import fs as arrow_fs
 
 from spillway.errors import SourceError
-from spillway.manager.files.glob import PatternError, compiled, segments
+from spillway.manager.files.glob import PatternError, compiled, escaped, segments
 from spillway.manager.files.listing import FileListing
 from spillway.manager.files.options import ListingOptions, milliseconds, read_options
 from spillway.manager.files.tree import SETTLED_SECONDS, ArrowTree, FileTree, LocalTree
@@ -198,6 +198,16 @@ def test_a_directory_that_has_just_changed_is_read_again(tmp_path: Path) -> None
 def test_patterns_of_hadoop(pattern: str, matching: list[str], others: list[str]) -> None:
     matches = compiled(pattern).fullmatch
     assert [name for name in [*matching, *others] if matches(name)] == matching
+
+
+@given(
+    st.text(st.sampled_from("ab[]{}*?\\,^-"), max_size=8),
+    st.text(st.sampled_from("ab[]{}*?\\,^-"), max_size=8),
+)
+def test_an_escaped_name_stands_for_itself(name: str, other: str) -> None:
+    matches = compiled(escaped(name)).fullmatch
+    assert matches(name)
+    assert bool(matches(other)) == (name == other)
 
 
 @pytest.mark.parametrize("pattern", ["[a", "{a", "a\\"])
