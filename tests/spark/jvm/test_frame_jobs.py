@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spillway.spark.jvm.frame_jobs import FrameJobs, InnerFrameJobs
+from spillway.spark.jvm.frame_jobs import FrameJobs
+from spillway.spark.jvm.inner_frame_jobs import InnerFrameJobs, open_frame_jobs
 from spillway.spark.jvm.public_frame_jobs import PublicFrameJobs
 
 
@@ -81,3 +82,20 @@ def test_rows_of_a_frame_are_arrow_batches(jobs: FrameJobs, spark: SparkSession)
     found = pa.Table.from_batches(batches).to_pylist()
     assert sorted(row["id"] for row in found) == list(range(10))
     assert all(row["text"] == str(row["id"]) for row in found)
+
+
+def test_a_spark_that_lacks_a_name_takes_the_public_way(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert isinstance(open_frame_jobs(spark.sparkContext), InnerFrameJobs)
+    jvm = spark.sparkContext._jvm
+
+    class Without:
+        """A view of the JVM in which one class is a package, as Py4J shows what does not exist."""
+
+        def __getattr__(self, name: str) -> object:
+            return jvm.org if name == "PairwiseRDD" else getattr(jvm, name)
+
+    monkeypatch.setattr(spark.sparkContext, "_jvm", Without(), raising=False)
+    assert isinstance(open_frame_jobs(spark.sparkContext), PublicFrameJobs)
+    assert "this Spark lacks" in caplog.text

@@ -9,7 +9,8 @@ from spillway.spark.jvm.build import adopt_session, build_session, stop_session,
 from spillway.spark.jvm.defaults import CHECKPOINT_FILES, CHECKPOINT_FILES_BY_RENAME, HADOOP_WITHOUT_YARN
 from spillway.spark.jvm.executors import count_executors
 from spillway.spark.jvm.failure import as_spillway_error, comes_from_spark, first_cause
-from spillway.spark.jvm.frame_jobs import FrameJobs, Frames, InnerFrameJobs
+from spillway.spark.jvm.frame_jobs import FrameJobs, Frames
+from spillway.spark.jvm.inner_frame_jobs import open_frame_jobs
 from spillway.spark.jvm.java import find_java
 from spillway.spark.jvm.output import jvm_text
 from spillway.spark.jvm.scala import elements
@@ -20,7 +21,6 @@ __all__ = [
     "HADOOP_WITHOUT_YARN",
     "FrameJobs",
     "Frames",
-    "InnerFrameJobs",
     "adopt_session",
     "as_spillway_error",
     "build_session",
@@ -31,6 +31,7 @@ __all__ = [
     "first_cause",
     "frame_of",
     "jvm_text",
+    "open_frame_jobs",
     "stop_session",
     "without_checksum_files",
 ]

@@ -43,12 +43,12 @@ from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
 from spillway.spark.compute import plan_computation
 from spillway.spark.jvm import (
-    InnerFrameJobs,
     adopt_session,
     build_session,
     comes_from_spark,
     count_executors,
     jvm_text,
+    open_frame_jobs,
     stop_session,
 )
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
@@ -277,7 +277,7 @@ class Session:
             )
             sink.sweep(())  # committed files have left the staging area; the rest are from killed attempts
             storage = opened.checkpoint.storage
-            jobs = InnerFrameJobs(self.spark.sparkContext)
+            jobs = open_frame_jobs(self.spark.sparkContext)
             ahead = ScanAhead(jobs)
             given = None
             if stream:
