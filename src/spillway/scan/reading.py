@@ -21,7 +21,7 @@ from spillway.scan.scan_input import ScanColumn, ScanInput
 from spillway.scan.split import ARROW, Split
 
 BATCH_ROWS = 1 << 16
-REMEDY = "restore the file as it was when it was found, then run the job again"
+REMEDY = "it is damaged or has another format; write it again under the same name, then run the job again"
 
 
 def read(scan: ScanInput, split: Split, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -37,7 +37,9 @@ def read(scan: ScanInput, split: Split, batch_rows: int = BATCH_ROWS) -> Iterato
 
 def unreadable(path: str, error: Exception) -> SourceError:
     """What to say about a file that cannot be read."""
-    return SourceError(f"cannot read {path}: {file_reason(error).rstrip('.')}; {REMEDY}")
+    if isinstance(error, FileNotFoundError):
+        return SourceError(f"file {path} is gone; put it back, then run the job again")
+    return SourceError(f"file {path} cannot be read ({file_reason(error).rstrip('.')}): {REMEDY}")
 
 
 def _checked(split: Split, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -70,7 +70,9 @@ def test_a_condition_and_an_expression_of_one_input_are_named(lab: "Lab") -> Non
         path=str(lab.directory / "out2"),
     )
     assert isinstance(other, EvaluationError)
-    assert str(other).startswith("k / (shares * 2) fails on a row: Division by zero. Use `try_divide`")
+    assert str(other).startswith(
+        "input v: division by zero; test the divisor in CASE WHEN (in k / (shares * 2))"
+    )
     assert "SQLSTATE" not in str(other)
 
 

@@ -12,6 +12,10 @@ from spillway.manager.files.entry import FileEntry
 from spillway.manager.files.options import ListingOptions
 
 Waiting = Sequence[FileEntry]
+WINDOW = 10_000
+"""Files of an input that are looked at; of inputs with fewer, the same part."""
+FIRST_FILES = 4
+"""The first file of each input is taken up to so many times the rows: without one a join gives nothing."""
 RowsOf = Callable[[int, FileEntry], float]
 """About how many rows a file of an input has, by the number of the input."""
 
@@ -53,21 +57,25 @@ def _shared_counts(
     if most_rows is None and most_bytes is None:
         return {number: len(waiting[number]) for number in inputs}
     order: list[tuple[float, int, float, int]] = []
+    most = max((len(waiting[number]) for number in inputs), default=0)
     for number in inputs:
-        rows = [max(rows_of(number, entry), 1.0) for entry in waiting[number]]
+        looked_at = (
+            waiting[number][: -(-len(waiting[number]) * WINDOW // most)] if most > WINDOW else waiting[number]
+        )
+        rows = [max(rows_of(number, entry), 1.0) for entry in looked_at]
         before, total = 0.0, sum(rows)
-        for entry, count in zip(waiting[number], rows, strict=True):
-            order.append((before / total, number, count, entry.size_bytes))
-            before += count
+        for entry, rows_of_file in zip(looked_at, rows, strict=True):
+            order.append((before / total, number, rows_of_file, entry.size_bytes))
+            before += rows_of_file
     counts = dict.fromkeys(inputs, 0)
     taken_rows = taken_bytes = 0.0
-    for _, number, rows_, size in sorted(order, key=lambda file: file[:2]):
-        has_room = (most_rows is None or taken_rows + rows_ <= most_rows) and (
-            most_bytes is None or taken_bytes + size <= most_bytes
-        )
-        if not has_room and taken_rows:
+    for before, number, rows_of_file, size in sorted(order, key=lambda file: file[:2]):
+        excess = FIRST_FILES if before == 0 else 1
+        fits_rows = most_rows is None or taken_rows + rows_of_file <= excess * most_rows
+        fits_bytes = most_bytes is None or taken_bytes + size <= most_bytes
+        if taken_rows and not (fits_rows and fits_bytes):
             break
         counts[number] += 1
-        taken_rows += rows_
+        taken_rows += rows_of_file
         taken_bytes += size
     return counts

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
+from urllib.parse import quote
 
 from spillway.errors import RESTORE, CheckpointError, StateError
 from spillway.manager.files.entry import FileBatch, FileEntry
@@ -192,14 +193,14 @@ def remove_file_log(storage: Storage) -> None:
 
 
 def first_logged(storage: Storage, directory: str) -> str | None:
-    """A file below a directory that was planned early, if there is one; it decides the columns."""
-    below = directory.rstrip("/") + "/"
+    """The address of an early file below a directory, if there is one; it decides the columns."""
+    below = directory.removeprefix("file://").rstrip("/") + "/"
     for name in storage.list(f"{DIRECTORY}/"):
         record = from_json(FileRecord, read_document(storage, name), f"{storage.uri(name)} cannot be read")
         for files in record.files:
             for path, *_ in files:
                 if path.startswith(below):
-                    return path
+                    return path if "://" in path else quote(path)
     return None
 
 

@@ -113,10 +113,8 @@ class FilePlanner:
         estimate = self._sampled()
         wanted = None
         if self._size is not None:
-            backlog = sum(
-                estimate.rows_of(number, entry) for number, files in enumerate(waiting) for entry in files
-            )
-            wanted = self._size.wanted(backlog, live=live)
+            sizes = [sum(entry.size_bytes for entry in files) for files in waiting]
+            wanted = self._size.wanted(estimate.rows_in(sizes), live=live)
         options = [input_.spec.options for input_ in self._inputs]
         files = chosen(options, waiting, estimate.rows_of, wanted, self._most_bytes)
         batch = FileBatch(self._next_id, files)

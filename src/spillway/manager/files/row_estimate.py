@@ -4,6 +4,7 @@ The first files of an input say how many rows they have per byte (`sampled_ratio
 file, the lines at the start of a text file). What epochs really had corrects that: filters drop rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,6 +27,10 @@ class RowEstimate:
 
     def rows_of(self, number: int, entry: FileEntry) -> float:
         return entry.size_bytes * self.ratios[number] * self.correction
+
+    def rows_in(self, sizes: Sequence[int]) -> float:
+        """Rows of so many bytes of each input."""
+        return sum(size * ratio for size, ratio in zip(sizes, self.ratios, strict=True)) * self.correction
 
     def rows(self, batch: FileBatch) -> float:
         return sum(self.rows_of(number, entry) for number, files in enumerate(batch.files) for entry in files)

@@ -57,17 +57,20 @@ class Outgoing:
         self._overflowed = False
 
     def write(self, target: int, operator: int, batch: pa.RecordBatch, arrived: int = 0) -> None:
-        if not batch.num_rows or self._overflowed:
-            return
-        waiting = self._waiting.setdefault((target, operator), _Waiting())
-        if waiting.batches and waiting.batches[0].schema != batch.schema:
-            self._seal(target, operator)
+        """Rows for an operator; a parcel that is full is sealed, so a batch may be cut."""
+        row_bytes = -(-batch.nbytes // max(1, batch.num_rows))
+        while batch.num_rows and not self._overflowed:
             waiting = self._waiting.setdefault((target, operator), _Waiting())
-        waiting.batches.append(batch)
-        waiting.size += batch.nbytes
-        waiting.arrived += arrived
-        if waiting.size >= self._quota.parcel_bytes:
-            self._seal(target, operator)
+            room = max(0, self._quota.parcel_bytes - waiting.size) // max(1, row_bytes)
+            if waiting.batches and (not room or waiting.batches[0].schema != batch.schema):
+                self._seal(target, operator)
+                continue
+            piece = batch.slice(0, max(1, room))
+            batch = batch.slice(piece.num_rows)
+            waiting.batches.append(piece)
+            waiting.size += piece.num_rows * row_bytes
+            waiting.arrived += arrived
+            arrived = 0  # counted with the first piece
 
     def sealed(self) -> Iterator[tuple[int, bytes]]:
         """Parcels that are ready, with their targets."""

@@ -146,7 +146,7 @@ def test_the_first_file_below_a_directory(tmp_path: Path) -> None:
     for number in range(2):
         log.plan(batch(number), number - 1)
     assert first_logged(storage, "/a") == "/a/0"
-    assert first_logged(storage, "/b/") == "/b/1"
+    assert first_logged(storage, "file:///b/") == "/b/1"
     assert first_logged(storage, "/c") is None
     assert has_file_log(storage)
     remove_file_log(storage)

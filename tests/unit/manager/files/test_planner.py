@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SourceError
-from spillway.manager.files.choice import chosen
+from spillway.manager.files.choice import FIRST_FILES, WINDOW, chosen
 from spillway.manager.files.entry import FileBatch, FileEntry
 from spillway.manager.files.log import FileLog
 from spillway.manager.files.options import ListingOptions
@@ -49,7 +49,8 @@ def test_all_files_are_chosen_once_and_in_order(
         count = sum(map(len, files))
         assert count
         rows = sum(max(entry.size_bytes, 1) for of in files for entry in of)
-        assert count == 1 or rows <= most_rows
+        only_first = all(len(of) <= 1 for of in files)
+        assert count == 1 or rows <= most_rows or (only_first and rows <= FIRST_FILES * most_rows)
         assert count == 1 or most_bytes is None or sum(e.size_bytes for of in files for e in of) <= most_bytes
         for number, of in enumerate(files):
             taken[number] += of
@@ -62,6 +63,14 @@ def test_inputs_keep_step() -> None:
     options = [ListingOptions("/")] * 2
     files = chosen(options, waiting, by_size, 505, None)
     assert [len(of) for of in files] == [50, 5]
+
+
+def test_a_batch_has_the_first_file_of_every_input() -> None:
+    waiting = [entries(name, [100] * 5) for name in "abc"]
+    options = [ListingOptions("/")] * 3
+    assert [len(of) for of in chosen(options, waiting, by_size, 100, None)] == [1, 1, 1]
+    assert [len(of) for of in chosen(options, waiting, by_size, 60, None)] == [1, 1, 0]
+    assert [len(of) for of in chosen(options, waiting, by_size, 100, 200)] == [1, 1, 0]
 
 
 def test_limits_of_sources_win() -> None:
@@ -231,3 +240,16 @@ def test_estimates_follow_what_epochs_had() -> None:
         estimate = estimate.learned(batch, 10)
     assert estimate.rows(batch) == pytest.approx(10, rel=0.01)
     assert estimate.learned(batch, 0) == estimate
+
+
+def test_a_long_backlog_is_not_looked_at_whole() -> None:
+    waiting = [entries("a", [10] * 3 * WINDOW), entries("b", [10] * 300)]
+    looked: list[FileEntry] = []
+
+    def rows_of(_: int, entry: FileEntry) -> float:
+        looked.append(entry)
+        return 10.0
+
+    files = chosen([ListingOptions("/")] * 2, waiting, rows_of, 10_100, None)
+    assert [len(of) for of in files] == [1_000, 10]
+    assert len(looked) == WINDOW + 100
