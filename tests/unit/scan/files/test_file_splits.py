@@ -225,7 +225,9 @@ def test_a_file_that_changed_after_it_was_split_is_named(tmp_path: Path) -> None
         rows(scan(), splits)
     assert "\n" not in str(caught.value)
     path.write_bytes(data + b"more")
-    with pytest.raises(SourceError, match=rf"file {path} cannot be read \(it has \d+ bytes now.*write it again"):
+    with pytest.raises(
+        SourceError, match=rf"file {path} cannot be read \(it has \d+ bytes now.*write it again"
+    ):
         rows(scan(), splits)
     path.unlink()
     with pytest.raises(SourceError, match=rf"file {path} is gone; put it back"):
