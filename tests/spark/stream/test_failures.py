@@ -92,7 +92,7 @@ def test_a_sum_over_a_frame_that_overflows_is_named(lab: "Lab") -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda whole: whole[:-100], "is not a Parquet file"),
+        (lambda whole: whole[:-100], "Parquet magic bytes not found"),
         (lambda whole: whole[:4] + b"\0" * 60 + whole[64:], ""),
     ],
     ids=["truncated", "overwritten"],
