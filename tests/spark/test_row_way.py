@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PACKAGE = f"{Path(spillway.__file__).parent}/"
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 NEEDLE = "needle"
-MOST_FILES = 14
+MOST_FILES = 16
 # Not stops of the way: values and storage that every stop uses, what stands in for an API of PySpark, and
 # what the row leaves behind as state. Sources only look at files while a batch is checked.
 NO_STOP = re.compile(
@@ -42,6 +42,8 @@ TASK = ("spark/worker/", "state/")
 """What runs in the task of a processor, inside the job of the epoch."""
 # Before the first batch the session opens sources and binds the plan; the row itself is not there yet.
 SET_UP = ("spark/sources/streaming.py", "spark/stream/wire.py")
+# The thread of a query runs the loop, which gives each batch to the query: there the way of its rows begins.
+LOOP = ("spark/stream/query.py", "spark/stream/file_loop.py")
 Calls = list[tuple[str, ...]]
 """The files on the stack of each call that carried the row, outermost first, neighbours once."""
 
@@ -88,7 +90,8 @@ def stack(frame: FrameType | None) -> tuple[str, ...]:
         if name.startswith(PACKAGE) and files[-1:] != [name.removeprefix(PACKAGE)]:
             files.append(name.removeprefix(PACKAGE))
         frame = frame.f_back
-    return tuple(reversed(files))
+    way = tuple(reversed(files))
+    return way[len(LOOP) :] if way[: len(LOOP)] == LOOP and len(way) > len(LOOP) else way
 
 
 def traced(make: Callable[..., Any], directory: str) -> Callable[..., Any]:
