@@ -136,9 +136,6 @@ def test_a_checkpoint_that_spark_cannot_reach_is_refused_before_anything_is_writ
     job = write_job(lab, checkpoint=server.uri("bucket/state"))
     assert command("run", job)[0] == 0
     assert lab.results() == lab.duckdb(SQL)
-    fill(lab, 1)
-    assert command("run", job)[0] == 0
-    assert lab.results() == lab.duckdb(SQL)
 
 
 def test_a_refusal_with_json_is_one_object_on_standard_output(lab: "Lab", command: Command) -> None:
