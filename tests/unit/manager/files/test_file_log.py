@@ -117,6 +117,13 @@ def test_a_log_that_lacks_a_committed_batch_is_refused(tmp_path: Path) -> None:
         FileLog(storage, 2, NAMES).load(2, 1)
 
 
+def test_a_log_that_begins_too_late_is_refused(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    FileLog(storage, 1, NAMES).plan(batch(1), 0)
+    with pytest.raises(CheckpointError, match="lacks batch 0, which the manifest has"):
+        FileLog(storage, 2, NAMES).load(1, 1)
+
+
 def test_a_damaged_record_is_refused_by_name(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     log = FileLog(storage, 1, NAMES)

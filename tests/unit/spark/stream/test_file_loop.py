@@ -83,7 +83,8 @@ def test_the_files_that_are_there_at_the_start(tmp_path: Path) -> None:
     run.loop.run(run.on_batch)
     assert run.given == [["1", "2"], ["3", "4"], ["5"]]
     assert run.framed == run.offered == [0, 1, 2]
-    assert not run.loop.is_cut
+    run.loop.stop()
+    assert not run.loop.is_cut  # it had come to its end
 
 
 def test_the_next_batch_is_planned_while_one_is_worked_at(tmp_path: Path) -> None:
