@@ -7,12 +7,15 @@ others stay. Executors that come later get processors only when others are lost,
 Known limit: a task whose executor is busy for longer than `spark.locality.wait` runs elsewhere for one epoch.
 """
 
-import re
+import time
 from collections import Counter
 
 from pyspark.sql import SparkSession
 
-_BLOCK_MANAGER = re.compile(r"BlockManagerId\(([^,]+), ([^,]+),")
+from spillway.spark.jvm import elements
+
+WAIT_SECONDS, LOOK_SECONDS = 5.0, 0.01
+"""Spark knows the host of a new executor a moment after its name."""
 
 
 def spread(before: list[str], executors: list[str], processors: int) -> list[str]:
@@ -51,7 +54,10 @@ class Places:
     def _alive(self) -> list[str]:
         found = str(self._scala.getExecutorIds().mkString(","))
         executors = sorted(found.split(","), key=lambda name: (len(name), name)) if found else []
-        if not set(executors) <= self._hosts.keys():
-            told = self._scala.env().blockManager().master().getMemoryStatus().keys().mkString(";")
-            self._hosts = dict(_BLOCK_MANAGER.findall(str(told)))
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not set(executors) <= self._hosts.keys() and time.monotonic() < deadline:
+            told = elements(self._scala.statusStore().executorList(True))
+            hosts = {str(known.id()): str(known.hostPort()).rpartition(":")[0] for known in told}
+            self._hosts = {executor: host for executor, host in hosts.items() if host}
+            time.sleep(LOOK_SECONDS)
         return [executor for executor in executors if executor in self._hosts]
