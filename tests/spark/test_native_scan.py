@@ -414,3 +414,12 @@ def test_files_that_spark_wrote_are_read_here(
     for key in ("k", "q", "c14"):
         sql = f"SELECT {items} FROM a JOIN b ON a.{key} = b.{key}"
         assert check(spark, chance, View.sql(sql), sources) == (2 * len(files), [])
+
+
+def test_a_file_without_bytes_has_no_rows(spark: "SparkSession", tmp_path: Path, zone: str) -> None:
+    pq.write_table(pa.table({"k": [1, 2], "x": pa.array([3, 4], pa.int32())}), tmp_path / "f.parquet")
+    (tmp_path / "g.parquet").write_bytes(b"")
+    files = [str(tmp_path / name) for name in ("f.parquet", "g.parquet")]
+    sources = dict.fromkeys("ab", Source(tmp_path, {"k": "bigint", "x": "int"}, files))
+    view = View.sql("SELECT a.x, b.x AS y FROM a JOIN b ON a.k = b.k")
+    assert check(spark, Chance(1), view, sources) == (4, [])

@@ -42,7 +42,7 @@ def file_splits(
     except LeftToSparkError as reason:
         return str(reason)
     return tuple(
-        Split(path, format, (number,), group.rows, group.bytes, shape.bytes, constant)
+        Split(scan.tag, path, format, (number,), group.rows, group.bytes, shape.bytes, constant)
         for number, group in enumerate(shape.groups)
         if group.rows and _is_needed(scan, shape, group, values)
     )
