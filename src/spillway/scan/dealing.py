@@ -17,7 +17,7 @@ from spillway.scan.split import Split
 def deal(splits: Sequence[Split], tasks: int) -> list[list[Split]]:
     """The splits of each task, in the order in which they were given; some tasks may have none.
 
-    A row group is never cut. Neighbouring row groups of one file become one split.
+    A row group is never cut. Neighbouring row groups of one file and one input become one split.
     """
     loads = [(0, task) for task in range(tasks)]
     dealt: list[list[int]] = [[] for _ in range(tasks)]

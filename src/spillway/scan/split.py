@@ -16,7 +16,7 @@ ARROW: Literal["arrow"] = "arrow"
 @dataclass(frozen=True, slots=True)
 class Split:
     tag: int
-    """The input that reads it."""
+    """The input that reads it, as in its `ScanInput`; a file may be read by several."""
     path: str
     """On a file system that every task can open."""
     format: Literal["parquet", "arrow"]

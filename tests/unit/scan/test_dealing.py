@@ -46,3 +46,8 @@ def test_the_largest_goes_first() -> None:
 def test_files_with_other_partition_values_stay_apart() -> None:
     parts = [Split(0, "f", PARQUET, (0,), 1, 1, 9, (("p", text),)) for text in "ab"]
     assert deal(parts, 1) == [parts]
+
+
+def test_a_file_that_two_inputs_read_is_read_for_each() -> None:
+    parts = [Split(tag, "f", PARQUET, (0,), 1, 1, 9) for tag in (0, 1)]
+    assert deal(parts, 1) == [parts]
