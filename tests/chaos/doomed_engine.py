@@ -11,10 +11,8 @@ Usage: doomed_engine.py < LIVES
 import json
 import os
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ from spillway.plan.operators.tree import Leaf, TreePlan
 from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
 from spillway.plan.rules.planner import plan_view
 from spillway.spark.sinks.factory import open_sink
+from spillway.spark.stream.input import InputBatch, OnBatch
 from spillway.spark.stream.query import Query
 from spillway.state.binding.tree import bind_tree
 from spillway.state.graph.graph import Graph
@@ -130,27 +129,18 @@ class Tree:
 
 @dataclass(slots=True)
 class Files:
-    """Stands in for Spark's stream: batch n is the n-th file of each stream, from the first one on."""
+    """The input: batch n is the n-th file of each stream, from the first one on."""
 
     root: Path
     wire: Callable[[Sources], pa.RecordBatch]
-    on_batch: Callable[[Any, int], None]
-    thread: threading.Thread | None = None
+    is_cut: bool = False
 
-    def start(self) -> "Files":
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-        return self
-
-    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
-        assert self.thread is not None
-        self.thread.join()
-
-    def _run(self) -> None:
+    def run(self, on_batch: OnBatch) -> None:
         names = sorted(path.name for path in (self.root / "a").iterdir())
         for number, name in enumerate(names):
             streams = (path for path in self.root.iterdir() if path.is_dir())
-            self.on_batch(self.wire({path.name: pq.read_table(path / name) for path in streams}), number)
+            rows: Any = self.wire({path.name: pq.read_table(path / name) for path in streams})
+            on_batch(InputBatch(number, rows))
 
 
 def live(life: dict[str, Any]) -> None:
@@ -176,8 +166,8 @@ def live(life: dict[str, Any]) -> None:
         storage = Storage(str(root / "state"))
         engine = Engine(config, view.graph, "q", storage, sink, journal)
         epoch: Any = LocalCluster(view.graph)  # has what the query needs of a Spark epoch, as `Files` has
-        writer: Any = partial(Files, root / "streams", view.wire)
-        query = Query("q", engine, writer, epoch, sink.close, budget_is_hard=True, clean_at_end=True)
+        files: Any = Files(root / "streams", view.wire)
+        query = Query("q", engine, files, epoch, sink.close, budget_is_hard=True, clean_at_end=True)
         query.awaitTermination()
     counters = engine.manifest.counters
     results = {"runtime": counters.results_runtime, "cleanup": counters.results_cleanup}
