@@ -1,4 +1,4 @@
-"""Workers and executors of a tree die in the middle of an epoch: Spark repeats tasks, and the answer stays."""
+"""Workers and executors of a tree die in the middle of an epoch: Spark repeats tasks, the answer stays."""
 
 import os
 import random
