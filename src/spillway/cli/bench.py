@@ -108,10 +108,13 @@ def latency(
     warm_seconds: Annotated[float, typer.Option(help="How long they arrive before it.", min=0)] = 10.0,
     interval_ms: Annotated[int, typer.Option(help="A file of each stream arrives this often.", min=1)] = 100,
     streams: Annotated[int, typer.Option(help="Streams of the join.", min=2, max=3)] = 3,
-    engines: Annotated[str, typer.Option(help="Engines, separated by commas.")] = "spillway,spark-default",
+    engines: Annotated[
+        str, typer.Option(help="Engines, separated by commas; also: flink.")
+    ] = "spillway,spark-default",
     drain_seconds: Annotated[
         float, typer.Option(help="Stop an engine this long after the last file.", min=1)
     ] = 120.0,
+    checkpoint_ms: Annotated[int, typer.Option(help="Flink takes a checkpoint this often.", min=10)] = 500,
     json: AsJson = False,
 ) -> None:
     """The time from a row's arrival to its visible results (p50, p99), against Spark's own join."""
@@ -125,6 +128,7 @@ def latency(
         streams=streams,
         engines=_names(engines),
         drain_seconds=drain_seconds,
+        checkpoint_ms=checkpoint_ms,
         note=say,
     )
     _show(metrics, json)

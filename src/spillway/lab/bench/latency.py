@@ -2,19 +2,20 @@
 
 Each engine runs the same view over the same files, alone, in a process of its own with the same cores, warmed
 up by a run over other files and by the first seconds of the schedule. A result has arrived with the last of
-its input files, and is visible when a reader of the Parquet sink may count on it (`live/visibility`). All
-results are checked against DuckDB's.
+its input files, and is visible when a reader of the sink may count on it (`live/visibility`): with Flink,
+after the next of its checkpoints. All results are checked against DuckDB's.
 """
 
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from spillway.errors import JobError
 from spillway.lab.bench.latency_metrics import latencies, latency_metrics
 from spillway.lab.engines import (
+    FLINK,
     GRACE_SECONDS,
     SHAPES,
     SPARK_DEFAULT,
@@ -23,11 +24,13 @@ from spillway.lab.engines import (
     PeerResult,
     Schedule,
     expected_sum,
+    prepare_flink_live,
     run_subprocess,
     write_waiting,
 )
 
 PROGRAMS: Mapping[str, str] = {SPILLWAY: "spillway_live", SPARK_DEFAULT: "spark_live"}
+ENGINES = (*PROGRAMS, FLINK)
 SHAPE_OF_STREAMS: Mapping[int, str] = {2: "pair", 3: "join"}
 WARM_UP_ROWS = 60_000
 """Eight epochs, as every warm-up has at least."""
@@ -43,12 +46,13 @@ def bench_latency(
     engines: tuple[str, ...],
     drain_seconds: float,
     note: Callable[[str], None],
+    checkpoint_ms: int = 500,
     warm_up_rows: int = WARM_UP_ROWS,
 ) -> dict[str, Any]:
     """Runs the engines one after the other and compares them."""
-    unknown = [engine for engine in engines if engine not in PROGRAMS]
+    unknown = [engine for engine in engines if engine not in ENGINES]
     if unknown:
-        raise JobError(f"unknown engine {unknown[0]}; known engines: {', '.join(PROGRAMS)}")
+        raise JobError(f"unknown engine {unknown[0]}; known engines: {', '.join(ENGINES)}")
     if streams not in SHAPE_OF_STREAMS:
         raise JobError(f"bench latency: {streams} streams: use 2 or 3")
     schedule = Schedule.at_rate(
@@ -70,11 +74,19 @@ def bench_latency(
         limit_seconds = schedule.seconds + drain_seconds + GRACE_SECONDS
         for engine in engines:
             note(f"running {engine} for {schedule.seconds:.0f} s")
-            argv = _argv(engine, job, Path(scratch) / engine, warm_up_rows)
+            out = Path(scratch) / engine
+            if engine == FLINK:
+                argv = prepare_flink_live(
+                    job, out, note, checkpoint_ms=checkpoint_ms, warm_up_rows=warm_up_rows
+                )
+            else:
+                argv = _argv(engine, job, out, warm_up_rows)
             result = run_subprocess(argv, limit_seconds, engine=engine)
             results.append(result)
             if result.finished:
-                measured[engine] = latencies(Path(result.output), schedule, SHAPES[shape].streams)
+                measured[engine] = latencies(
+                    Path(result.output), schedule, SHAPES[shape].streams, result.output_columns
+                )
             note(_line(result))
     settings = {
         "bench": "latency", "rate": schedule.rate, "seconds": seconds, "warm_seconds": warm_seconds,
@@ -83,7 +95,7 @@ def bench_latency(
     return {**settings, **latency_metrics(results, measured, expected)}
 
 
-def _argv(engine: str, job: LiveJob, out: Path, warm_up_rows: int) -> Sequence[str]:
+def _argv(engine: str, job: LiveJob, out: Path, warm_up_rows: int) -> list[str]:
     program = f"spillway.lab.engines.live.{PROGRAMS[engine]}"
     return [
         sys.executable, "-m", program, job.to_json(), str(out), "--warm-up-rows", str(warm_up_rows)

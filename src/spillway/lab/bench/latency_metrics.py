@@ -8,7 +8,7 @@ the least latency that at least this share of results does not exceed.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from spillway.lab.engines import (
     ARRIVALS_NAME,
+    FLINK,
     SPARK_DEFAULT,
     SPILLWAY,
     VISIBLE_NAME,
@@ -45,7 +46,9 @@ def percentile(found: Sequence[Latency], share: float) -> float | None:
     return None
 
 
-def latencies(output: Path, schedule: Schedule, streams: Sequence[str]) -> list[Latency]:
+def latencies(
+    output: Path, schedule: Schedule, streams: Sequence[str], text_columns: Sequence[str] = ()
+) -> list[Latency]:
     """The latencies of a run with results in `output`, one for each result file and last drop."""
     arrivals = json.loads((output.parent / ARRIVALS_NAME).read_text())
     visible = json.loads((output.parent / VISIBLE_NAME).read_text())
@@ -54,20 +57,36 @@ def latencies(output: Path, schedule: Schedule, streams: Sequence[str]) -> list[
     with duckdb.connect() as database:
         database.register("visible", pa.table({"file": list(visible), "at": list(visible.values())}))
         database.register("arrived", pa.table({"drop_number": list(range(schedule.drops)), "at": arrived}))
-        names = ", ".join("'" + file.replace("'", "''") + "'" for file in visible)
+        source = (
+            _read_text(visible, text_columns)
+            if text_columns
+            else f"read_parquet({_names(visible)}, {_NAMED})"
+        )
         rows = database.sql(
             f"WITH found AS (SELECT filename, greatest({newest}) // {schedule.rows_per_file} AS drop_number, "
-            f"count(*) AS results FROM read_parquet([{names}], filename = true) GROUP BY ALL) "
+            f"count(*) AS results FROM {source} GROUP BY ALL) "
             "SELECT visible.at - arrived.at, results FROM found JOIN arrived USING (drop_number) "
             f"JOIN visible ON visible.file = found.filename WHERE drop_number >= {schedule.warm_drops}"
         ).fetchall()
     return [Latency(float(seconds), int(results)) for seconds, results in rows]
 
 
+_NAMED = "filename = true"
+
+
+def _names(files: Iterable[str]) -> str:
+    return "[" + ", ".join("'" + file.replace("'", "''") + "'" for file in files) + "]"
+
+
+def _read_text(files: Iterable[str], columns: Sequence[str]) -> str:
+    kinds = ", ".join(f"'{name}': '{'BIGINT' if name.endswith('_id') else 'VARCHAR'}'" for name in columns)
+    return f"read_csv({_names(files)}, {_NAMED}, header = false, auto_detect = false, columns = {{{kinds}}})"
+
+
 def latency_metrics(
     results: Sequence[PeerResult], measured: Mapping[str, Sequence[Latency]], expected: ResultSum
 ) -> dict[str, Any]:
-    """What `spillway bench latency --json` prints; ratios are Spark's time over Spillway's."""
+    """What `spillway bench latency --json` prints; ratios are the peer's time over Spillway's."""
     by_engine = {result.engine: result for result in results}
     per_engine = {name: _of_engine(found) for name, found in measured.items()}
     own, spark = per_engine.get(SPILLWAY), per_engine.get(SPARK_DEFAULT)
@@ -84,6 +103,8 @@ def latency_metrics(
         "peak_bytes": {name: result.peak_bytes for name, result in by_engine.items()},
         "ratio_p50_spark_default": _ratio(spark, own, "p50_seconds"),
         "ratio_p99_spark_default": _ratio(spark, own, "p99_seconds"),
+        "ratio_p50_flink": _ratio(per_engine.get(FLINK), own, "p50_seconds"),
+        "ratio_p99_flink": _ratio(per_engine.get(FLINK), own, "p99_seconds"),
         "p99_below_spark_p50": None if own is None or spark is None else _is_ahead(own, spark),
     }
 

@@ -6,7 +6,7 @@ line. Start with `process`, which starts them, then `turns`.
 
 from spillway.lab.engines.data import SHAPES, STREAMS, VIEW, VIEW_OF_KEYS, write_join_data
 from spillway.lab.engines.epoch_data import write_fresh_keys
-from spillway.lab.engines.foreign import FOREIGN, prepare_foreign
+from spillway.lab.engines.foreign import FOREIGN, prepare_flink_live, prepare_foreign
 from spillway.lab.engines.live import (
     ARRIVALS_NAME,
     VISIBLE_NAME,
@@ -19,6 +19,7 @@ from spillway.lab.engines.peers import STORES, duckdb_argv, spark_argv, spillway
 from spillway.lab.engines.process import GRACE_SECONDS, EngineProcess, run_subprocess
 from spillway.lab.engines.result import (
     DUCKDB,
+    FLINK,
     SPARK_DEFAULT,
     SPARK_ROCKSDB,
     SPILLWAY,
@@ -35,6 +36,7 @@ from spillway.lab.engines.turns import Turn, reason, take_turns
 __all__ = [
     "ARRIVALS_NAME",
     "DUCKDB",
+    "FLINK",
     "FOREIGN",
     "GRACE_SECONDS",
     "NULL",
@@ -61,6 +63,7 @@ __all__ = [
     "median_run",
     "noop",
     "parquet_sum",
+    "prepare_flink_live",
     "prepare_foreign",
     "query_sum",
     "reason",

@@ -6,13 +6,19 @@ library only, reads text files with the benchmark's rows, and speaks the protoco
 """
 
 from spillway.lab.engines.foreign.environment import EngineEnvironment
-from spillway.lab.engines.foreign.foreign_engine import FOREIGN, ForeignEngine, prepare_foreign
+from spillway.lab.engines.foreign.foreign_engine import (
+    FOREIGN,
+    ForeignEngine,
+    prepare_flink_live,
+    prepare_foreign,
+)
 from spillway.lab.engines.foreign.text_files import write_text_streams
 
 __all__ = [
     "FOREIGN",
     "EngineEnvironment",
     "ForeignEngine",
+    "prepare_flink_live",
     "prepare_foreign",
     "write_text_streams",
 ]

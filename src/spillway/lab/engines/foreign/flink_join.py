@@ -43,9 +43,9 @@ def settings(cores: int, checkpoint_ms: int | None) -> dict[str, str]:
     return found
 
 
-def table_sql(name: str, columns: str, directory: Path) -> str:
+def table_sql(name: str, columns: str, directory: Path, **options: str) -> str:
     """A table of text files in a directory."""
-    given = {"connector": "filesystem", "path": directory.as_uri(), "format": "csv", **TEXT}
+    given = {"connector": "filesystem", "path": directory.as_uri(), "format": "csv", **TEXT, **options}
     text = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
     return f"CREATE TEMPORARY TABLE {name} ({columns}) WITH ({text})"
 
@@ -65,15 +65,27 @@ def environment(cores: int, checkpoint_ms: int | None, out: Path) -> Any:
     )
 
 
+def create_results(tables: Any, view: str, directory: Path) -> list[str]:
+    """The table `results` with the view's columns, which are returned."""
+    columns: list[str] = tables.sql_query(view).get_schema().get_field_names()
+    kinds = ", ".join(f"{name} {'BIGINT' if name.endswith('_id') else 'STRING'}" for name in columns)
+    tables.execute_sql(table_sql("results", kinds, directory))
+    return columns
+
+
+def set_up(java_home: str, logs: Path) -> None:
+    """What Flink's JVM takes from the environment; before pyflink is imported."""
+    os.environ["JAVA_HOME"] = java_home
+    os.environ["JVM_ARGS"] = HEAP
+    os.environ["FLINK_LOG_DIR"] = str(logs)
+
+
 def run(job: dict[str, Any], data: Path, out: Path, cores: int, checkpoint_ms: int | None) -> dict[str, Any]:
     """Join all rows below `data` to text in out/results."""
     tables = environment(cores, checkpoint_ms, out)
     for stream in job["streams"]:
         tables.execute_sql(table_sql(stream, job["schema"], data / stream))
-    view = tables.sql_query(job["view"])
-    columns = view.get_schema().get_field_names()
-    kinds = ", ".join(f"{name} {'BIGINT' if name.endswith('_id') else 'STRING'}" for name in columns)
-    tables.execute_sql(table_sql("results", kinds, out / "results"))
+    columns = create_results(tables, job["view"], out / "results")
     statement = f"INSERT INTO results {job['view']}"
     plan = tables.explain_sql(statement)
     began = time.perf_counter()
@@ -100,12 +112,10 @@ def main() -> None:
     parser.add_argument("--java-home", required=True)
     parser.add_argument("--checkpoint-ms", type=int)
     arguments = parser.parse_args()
-    os.environ["JAVA_HOME"] = arguments.java_home
-    os.environ["JVM_ARGS"] = HEAP
     job = arguments.job
     runs = Path(job["out"])
     runs.mkdir(parents=True, exist_ok=True)
-    os.environ["FLINK_LOG_DIR"] = str(runs)
+    set_up(arguments.java_home, runs)
 
     def turn(data: str) -> dict[str, Any]:
         out = Path(mkdtemp(prefix="run-", dir=runs))

@@ -5,8 +5,8 @@ sink may count on it. Every engine gets the same files at the same moments of it
 then `live_run`.
 """
 
-from spillway.lab.engines.live.live_run import ARRIVALS_NAME, VISIBLE_NAME, LiveJob
+from spillway.lab.engines.live.live_run import ARRIVALS_NAME, FEEDER, VISIBLE_NAME, LiveJob
 from spillway.lab.engines.live.schedule import Schedule
 from spillway.lab.engines.live.waiting_files import expected_sum, write_waiting
 
-__all__ = ["ARRIVALS_NAME", "VISIBLE_NAME", "LiveJob", "Schedule", "expected_sum", "write_waiting"]
+__all__ = ["ARRIVALS_NAME", "FEEDER", "VISIBLE_NAME", "LiveJob", "Schedule", "expected_sum", "write_waiting"]

@@ -23,6 +23,8 @@ from spillway.lab.engines.result import PeerResult
 
 ARRIVALS_NAME, VISIBLE_NAME = "arrivals.json", "visible.json"
 RESULTS_NAME = "results"
+FEEDER = Path(__file__).with_name("feeder.py")
+"""The writer, as a script that any Python runs."""
 POLL_SECONDS = 0.2
 
 
@@ -103,7 +105,7 @@ def _drained(job: LiveJob, query: LiveQuery) -> bool:
 def _feeder_argv(job: LiveJob, live: Path, log: Path) -> list[str]:
     schedule = job.schedule
     return [
-        sys.executable, "-I", str(Path(__file__).with_name("feeder.py")), job.waiting, str(live), str(log),
+        sys.executable, "-I", str(FEEDER), job.waiting, str(live), str(log),
         "--streams", ",".join(job.shape.streams), "--drops", str(schedule.drops),
         "--interval-seconds", str(schedule.interval_seconds),
     ]  # fmt: skip
