@@ -47,7 +47,7 @@ def parquet_sum(path: Path) -> ResultSum:
 
 
 def output_sum(path: Path, text_columns: Sequence[str] = ()) -> ResultSum:
-    """The sum of an engine's output: Parquet, or text without quotes whose columns are given.
+    """The sum of an engine's output: Parquet, or text whose columns are given.
 
     Columns that the engine adds (`TEXT_META_COLUMNS`) do not count; a row that it retracts is refused.
     """
@@ -60,7 +60,7 @@ def output_sum(path: Path, text_columns: Sequence[str] = ()) -> ResultSum:
     kinds = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in text_columns)
     kept = ", ".join(_quoted(name) for name in text_columns if name not in TEXT_META_COLUMNS)
     rows = (
-        f"read_csv([{names}], header = {'diff' in text_columns}, delim = ',', quote = '', escape = '', "
+        f"read_csv([{names}], header = {'diff' in text_columns}, delim = ',', quote = '\"', escape = '\"', "
         f"auto_detect = false, columns = {{{kinds}}})"
     )
     with duckdb.connect() as database:

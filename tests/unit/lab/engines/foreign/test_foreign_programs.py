@@ -73,7 +73,7 @@ def test_output_that_is_text_is_counted_and_summed(tmp_path: Path) -> None:
 
 def test_retracted_results_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "results.csv"
-    file.write_text("n,time,diff\n1,5,1\n2,5,1\n")
+    file.write_text('"n","time","diff"\n"1","5","1"\n"2","5","1"\n')
     plain = tmp_path / "plain.csv"
     plain.write_text("1\n2\n")
     assert output_sum(file, ("n", "time", "diff")) == output_sum(plain, ("n",))
