@@ -115,6 +115,7 @@ def latency(
         float, typer.Option(help="Stop an engine this long after the last file.", min=1)
     ] = 120.0,
     checkpoint_ms: Annotated[int, typer.Option(help="Flink takes a checkpoint this often.", min=10)] = 500,
+    repeats: Annotated[int, typer.Option(help="Turns of each engine; medians count.", min=1)] = 3,
     json: AsJson = False,
 ) -> None:
     """The time from a row's arrival to its visible results (p50, p99), against Spark's own join."""
@@ -129,6 +130,7 @@ def latency(
         engines=_names(engines),
         drain_seconds=drain_seconds,
         checkpoint_ms=checkpoint_ms,
+        repeats=repeats,
         note=say,
     )
     _show(metrics, json)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spillway.lab.bench.latency_metrics import latencies, latency_metrics
+from spillway.lab.bench.latency_metrics import LiveTurn, latencies, latency_metrics
 from spillway.lab.engines.live import spark_live, spillway_live
 from spillway.lab.engines.live.live_run import LiveJob, LiveQuery, run_live
 from spillway.lab.engines.live.schedule import Schedule
@@ -37,7 +37,7 @@ def test_results_of_live_files_are_right_and_timed(spark: SparkSession, tmp_path
     assert result.rows_in == 3_000 and len(result.epoch_seconds) > 0
     found = latencies(Path(result.output), SCHEDULE, job.shape.streams)
     assert all(0 < latency.seconds < 60 for latency in found)
-    measured = latency_metrics([result], {engine: found}, expected)["latency"][engine]
+    measured = latency_metrics([LiveTurn(result, tuple(found))], expected)["latency"][engine]
     assert 0 < measured["rows"] < expected.rows  # results of the warm-up do not count
 
 

@@ -3,13 +3,16 @@
 The latency of a result is the time from the arrival of its last input file to the moment its result file was
 visible. A drop's files appear within a millisecond of each other; the first of them counts, so a latency is
 never too short. Results of the warm-up drops do not count. Percentiles are over results, by the nearest rank:
-the least latency that at least this share of results does not exceed.
+the least latency that at least this share of results does not exceed. Of several turns the median counts, and
+ratios are medians over the rounds.
 """
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import duckdb
@@ -32,6 +35,14 @@ class Latency(NamedTuple):
 
     seconds: float
     results: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTurn:
+    """One turn of one engine, with the latencies of its results if it finished."""
+
+    result: PeerResult
+    latencies: tuple[Latency, ...]
 
 
 def percentile(found: Sequence[Latency], share: float) -> float | None:
@@ -83,51 +94,66 @@ def _read_text(files: Iterable[str], columns: Sequence[str]) -> str:
     return f"read_csv({_names(files)}, {_NAMED}, header = false, auto_detect = false, columns = {{{kinds}}})"
 
 
-def latency_metrics(
-    results: Sequence[PeerResult], measured: Mapping[str, Sequence[Latency]], expected: ResultSum
-) -> dict[str, Any]:
+def latency_metrics(turns: Sequence[LiveTurn], expected: ResultSum) -> dict[str, Any]:
     """What `spillway bench latency --json` prints; ratios are the peer's time over Spillway's."""
-    by_engine = {result.engine: result for result in results}
-    per_engine = {name: _of_engine(found) for name, found in measured.items()}
-    own, spark = per_engine.get(SPILLWAY), per_engine.get(SPARK_DEFAULT)
-    return {
-        "latency": per_engine,
-        "batches": {name: len(result.epoch_seconds) for name, result in by_engine.items()},
-        "results": {name: result.results for name, result in by_engine.items()},
+    engines = list(dict.fromkeys(turn.result.engine for turn in turns))
+    of = {engine: [turn for turn in turns if turn.result.engine == engine] for engine in engines}
+    finished = {engine: all(turn.result.finished for turn in taken) for engine, taken in of.items()}
+    timed = {engine: taken for engine, taken in of.items() if finished[engine]}
+    metrics: dict[str, Any] = {
+        "latency": {engine: _of_engine(taken) for engine, taken in timed.items()},
+        "batches": {
+            engine: [len(turn.result.epoch_seconds) for turn in taken] for engine, taken in of.items()
+        },
+        "batch_seconds": {engine: _batch_seconds(taken) for engine, taken in of.items()},
+        "results": {engine: [turn.result.results for turn in taken] for engine, taken in of.items()},
         "expected_results": expected.rows,
         "results_right": {
-            name: (result.results, result.checksum) == expected for name, result in by_engine.items()
+            engine: all((turn.result.results, turn.result.checksum) == expected for turn in taken)
+            for engine, taken in of.items()
         },
-        "finished": {name: result.finished for name, result in by_engine.items()},
-        "notes": {name: result.note for name, result in by_engine.items() if result.note},
-        "peak_bytes": {name: result.peak_bytes for name, result in by_engine.items()},
-        "ratio_p50_spark_default": _ratio(spark, own, "p50_seconds"),
-        "ratio_p99_spark_default": _ratio(spark, own, "p99_seconds"),
-        "ratio_p50_flink": _ratio(per_engine.get(FLINK), own, "p50_seconds"),
-        "ratio_p99_flink": _ratio(per_engine.get(FLINK), own, "p99_seconds"),
-        "p99_below_spark_p50": None if own is None or spark is None else _is_ahead(own, spark),
+        "finished": finished,
+        "notes": {engine: taken[-1].result.note for engine, taken in of.items() if taken[-1].result.note},
+        "peak_bytes": {engine: max(turn.result.peak_bytes for turn in taken) for engine, taken in of.items()},
     }
+    own = timed.get(SPILLWAY, [])
+    for name, peer in (("spark_default", SPARK_DEFAULT), ("flink", FLINK)):
+        for label, share in (("p50", 0.5), ("p99", 0.99)):
+            metrics[f"ratio_{label}_{name}"] = _ratio(timed.get(peer, []), own, share)
+    ours, theirs = _middle(own, 0.99), _middle(timed.get(SPARK_DEFAULT, []), 0.5)
+    metrics["p99_below_spark_p50"] = None if ours is None or theirs is None else ours < theirs
+    return metrics
 
 
-def _of_engine(found: Sequence[Latency]) -> dict[str, float | int | None]:
+def _of_engine(turns: Sequence[LiveTurn]) -> dict[str, Any]:
     return {
-        "p50_seconds": percentile(found, 0.5),
-        "p99_seconds": percentile(found, 0.99),
-        "most_seconds": percentile(found, 1.0),
-        "rows": sum(latency.results for latency in found),
+        "p50_seconds": _middle(turns, 0.5),
+        "p99_seconds": _middle(turns, 0.99),
+        "all_p50_seconds": _each(turns, 0.5),
+        "all_p99_seconds": _each(turns, 0.99),
+        "rows": sum(latency.results for turn in turns for latency in turn.latencies),
     }
 
 
-def _is_ahead(own: Mapping[str, float | int | None], spark: Mapping[str, float | int | None]) -> bool | None:
-    ours, theirs = own["p99_seconds"], spark["p50_seconds"]
-    return None if ours is None or theirs is None else ours < theirs
+def _batch_seconds(turns: Sequence[LiveTurn]) -> list[float]:
+    """The median batch of each turn that has any: a turn that was disturbed shows here, too."""
+    return [round(median(turn.result.epoch_seconds), 3) for turn in turns if turn.result.epoch_seconds]
 
 
-def _ratio(
-    peer: Mapping[str, float | int | None] | None, own: Mapping[str, float | int | None] | None, name: str
-) -> float | None:
-    if peer is None or own is None or peer[name] is None or not own[name]:
-        return None
-    theirs, ours = peer[name], own[name]
-    assert theirs is not None and ours is not None
-    return theirs / ours
+def _each(turns: Sequence[LiveTurn], share: float) -> list[float]:
+    found = (percentile(turn.latencies, share) for turn in turns)
+    return [seconds for seconds in found if seconds is not None]
+
+
+def _middle(turns: Sequence[LiveTurn], share: float) -> float | None:
+    """The median over the turns."""
+    found = _each(turns, share)
+    return median(found) if found else None
+
+
+def _ratio(peer: Sequence[LiveTurn], own: Sequence[LiveTurn], share: float) -> float | None:
+    """The median over the rounds of the peer's time over Spillway's."""
+    pairs = list(zip(_each(peer, share), _each(own, share), strict=False))
+    return (
+        median(theirs / ours for theirs, ours in pairs) if pairs and all(ours for _, ours in pairs) else None
+    )

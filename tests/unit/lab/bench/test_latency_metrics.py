@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.lab.bench.latency_metrics import Latency, latencies, latency_metrics, percentile
+from spillway.lab.bench.latency_metrics import Latency, LiveTurn, latencies, latency_metrics, percentile
 from spillway.lab.engines import ARRIVALS_NAME, VISIBLE_NAME, PeerResult, ResultSum, Schedule
 
 
@@ -46,28 +46,38 @@ def test_a_result_has_arrived_with_its_last_file(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_metrics() -> None:
-    right = ResultSum(100, "ab")
-    own = PeerResult("spillway", 10, 100, 1.0, (0.1, 0.1), checksum="ab")
-    peer = PeerResult("spark-default", 10, 100, 1.0, (0.1,), checksum="ac")
-    measured = {
-        "spillway": [Latency(0.2, 98), Latency(0.5, 2)],
-        "spark-default": [Latency(1.0, 60), Latency(2.0, 40)],
-    }
-    metrics = latency_metrics([own, peer], measured, right)
+def turn(engine: str, p50: float, p99: float, checksum: str = "ab") -> LiveTurn:
+    result = PeerResult(engine, 10, 100, 1.0, (0.1, 0.3, 0.2), checksum=checksum)
+    return LiveTurn(result, (Latency(p50, 98), Latency(p99, 2)))
+
+
+def test_medians_of_turns_count() -> None:
+    turns = [
+        turn("spillway", 0.2, 0.5), turn("spark-default", 16.0, 20.0),
+        turn("spark-default", 2.0, 3.0, "ac"), turn("spillway", 0.4, 0.6),
+        turn("spillway", 0.1, 0.4), turn("spark-default", 1.0, 2.0),
+    ]  # fmt: skip
+    metrics = latency_metrics(turns, ResultSum(100, "ab"))
     assert metrics["latency"]["spillway"] == {
-        "p50_seconds": 0.2, "p99_seconds": 0.5, "most_seconds": 0.5, "rows": 100
+        "p50_seconds": 0.2, "p99_seconds": 0.5, "rows": 300,
+        "all_p50_seconds": [0.2, 0.4, 0.1], "all_p99_seconds": [0.5, 0.6, 0.4],
     }  # fmt: skip
-    assert metrics["ratio_p50_spark_default"] == 5 and metrics["ratio_p99_spark_default"] == 4
+    assert metrics["latency"]["spark-default"]["p50_seconds"] == 2.0
+    assert metrics["ratio_p50_spark_default"] == pytest.approx(10)  # of 80, 5 and 10
+    assert metrics["ratio_p99_spark_default"] == pytest.approx(5)  # of 40, 5 and 5
+    assert metrics["ratio_p50_flink"] is None
     assert metrics["p99_below_spark_p50"] is True
     assert metrics["results_right"] == {"spillway": True, "spark-default": False}
-    assert metrics["batches"] == {"spillway": 2, "spark-default": 1}
+    assert metrics["batches"]["spillway"] == [3, 3, 3]
+    assert metrics["batch_seconds"]["spillway"] == [0.2, 0.2, 0.2]
 
 
 def test_an_engine_that_fell_behind_has_no_latency() -> None:
     behind = PeerResult("spark-default", 10, 40, 9.0, finished=False, note="40 of 100 results after 9 s")
-    metrics = latency_metrics([behind], {}, ResultSum(100, "ab"))
-    assert metrics["latency"] == {} and metrics["ratio_p50_spark_default"] is None
+    turns = [turn("spark-default", 1.0, 2.0), LiveTurn(behind, ()), turn("spillway", 2.0, 3.0)]
+    metrics = latency_metrics(turns, ResultSum(100, "ab"))
+    assert set(metrics["latency"]) == {"spillway"} and metrics["ratio_p50_spark_default"] is None
     assert metrics["p99_below_spark_p50"] is None
     assert metrics["notes"] == {"spark-default": "40 of 100 results after 9 s"}
-    assert metrics["results_right"] == {"spark-default": False}
+    assert metrics["results_right"] == {"spark-default": False, "spillway": True}
+    assert metrics["finished"] == {"spark-default": False, "spillway": True}
