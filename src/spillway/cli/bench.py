@@ -44,10 +44,19 @@ def join(
     rows: StreamRows = 1_000_000,
     epochs: StreamFiles = 20,
     engines: Annotated[
-        str, typer.Option(help="Engines, separated by commas; also: spark-tuned.")
+        str,
+        typer.Option(
+            help="Engines, separated by commas; also: spark-tuned, flink, flink-no-checkpoints, pathway."
+        ),
     ] = "spillway,spark-default,spark-rocksdb,duckdb",
     limit_seconds: PeerLimit = 600.0,
-    free_run: Annotated[bool, typer.Option(help="Each engine chooses its own epochs.")] = False,
+    free_run: Annotated[
+        bool, typer.Option("--free", "--free-run", help="Each engine chooses its own batches of the files.")
+    ] = False,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Time whole commands: a new process per run, no warm-up.")
+    ] = False,
+    repeats: Annotated[int, typer.Option(help="Runs of each engine; the median counts.", min=1)] = 1,
     json: AsJson = False,
 ) -> None:
     """A three-way join of streams: rows per second, memory, and growth of epochs."""
@@ -59,6 +68,8 @@ def join(
         engines=_names(engines),
         limit_seconds=limit_seconds,
         free_run=free_run,
+        cold=cold,
+        repeats=repeats,
         note=say,
     )
     _show(metrics, json)
@@ -85,6 +96,64 @@ def tree(
         engines=_names(engines),
         limit_seconds=limit_seconds,
         repeats=repeats,
+        note=say,
+    )
+    _show(metrics, json)
+
+
+@bench.command()
+def latency(
+    rate: Annotated[int, typer.Option(help="Rows per second of all streams together.", min=100)] = 10_000,
+    seconds: Annotated[float, typer.Option(help="How long files arrive after the warm-up.", min=1)] = 30.0,
+    warm_seconds: Annotated[float, typer.Option(help="How long they arrive before it.", min=0)] = 10.0,
+    interval_ms: Annotated[int, typer.Option(help="A file of each stream arrives this often.", min=1)] = 100,
+    streams: Annotated[int, typer.Option(help="Streams of the join.", min=2, max=3)] = 3,
+    engines: Annotated[
+        str, typer.Option(help="Engines, separated by commas; also: flink.")
+    ] = "spillway,spark-default",
+    drain_seconds: Annotated[
+        float, typer.Option(help="Stop an engine this long after the last file.", min=1)
+    ] = 120.0,
+    checkpoint_ms: Annotated[int, typer.Option(help="Flink takes a checkpoint this often.", min=10)] = 500,
+    repeats: Annotated[int, typer.Option(help="Turns of each engine; medians count.", min=1)] = 3,
+    json: AsJson = False,
+) -> None:
+    """The time from a row's arrival to its visible results (p50, p99), against Spark's own join."""
+    from spillway.lab.bench import bench_latency
+
+    metrics = bench_latency(
+        rate=rate,
+        seconds=seconds,
+        warm_seconds=warm_seconds,
+        interval_ms=interval_ms,
+        streams=streams,
+        engines=_names(engines),
+        drain_seconds=drain_seconds,
+        checkpoint_ms=checkpoint_ms,
+        repeats=repeats,
+        note=say,
+    )
+    _show(metrics, json)
+
+
+@bench.command()
+def epoch(
+    state_rows: Annotated[int, typer.Option(help="Rows of state under the tiny epochs.", min=3)] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="Rows of a tiny epoch.", min=3)] = 100,
+    epochs: Annotated[int, typer.Option(help="Epochs of each part.", min=30)] = 100,
+    growth_rows: Annotated[int, typer.Option(help="Rows of an epoch that measures growth.", min=3)] = 30_000,
+    limit_seconds: Annotated[float, typer.Option(help="Stop a part after this many seconds.", min=1)] = 600.0,
+    json: AsJson = False,
+) -> None:
+    """Tiny epochs over a large state, by phase, and the growth of equal epochs."""
+    from spillway.lab.bench import bench_epoch
+
+    metrics = bench_epoch(
+        state_rows=state_rows,
+        rows=rows,
+        epochs=epochs,
+        growth_rows=growth_rows,
+        limit_seconds=limit_seconds,
         note=say,
     )
     _show(metrics, json)

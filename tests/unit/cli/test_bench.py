@@ -15,7 +15,10 @@ from spillway.cli.app import app
     ("command", "function"),
     [
         (["join", "--free-run"], "bench_join"),
+        (["join", "--engines", "flink,pathway", "--free", "--cold", "--repeats", "2"], "bench_join"),
         (["tree", "--repeats", "1"], "bench_join"),
+        (["latency", "--rate", "1000", "--streams", "2", "--engines", "spillway"], "bench_latency"),
+        (["epoch", "--epochs", "40"], "bench_epoch"),
         (["spill", "--no-pause"], "bench_spill"),
         (["maintain", "--indexed"], "bench_maintain"),
         (["compute", "--relations", "3"], "bench_compute"),

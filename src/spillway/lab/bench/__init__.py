@@ -7,7 +7,9 @@ add a benchmark, write a module with a function and add its line there.
 from spillway.lab.bench.compute import RELATIONS, bench_compute
 from spillway.lab.bench.compute_memory import tree_sum
 from spillway.lab.bench.compute_metrics import ENGINES
+from spillway.lab.bench.epoch import bench_epoch
 from spillway.lab.bench.join import bench_join
+from spillway.lab.bench.latency import bench_latency
 from spillway.lab.bench.maintain import bench_maintain
 from spillway.lab.bench.maintain_data import postgres_servers
 from spillway.lab.bench.maintain_tables import bench_tables
@@ -23,7 +25,9 @@ __all__ = [
     "RELATIONS",
     "SETTINGS",
     "bench_compute",
+    "bench_epoch",
     "bench_join",
+    "bench_latency",
     "bench_maintain",
     "bench_relocation",
     "bench_spill",

@@ -1,14 +1,26 @@
-"""Engines that run the same workload: Spillway, Spark's own joins, DuckDB; each in its own process.
+"""Engines that run the same workload: Spillway, Spark's own joins, DuckDB, Flink, Pathway; each in a process.
 
-Contract: every engine reads the same files, is timed from query start to end, and answers with one JSON
+Contract: every engine reads the same rows, is timed from query start to end, and answers with one JSON
 line. Start with `process`, which starts them, then `turns`.
 """
 
 from spillway.lab.engines.data import SHAPES, STREAMS, VIEW, VIEW_OF_KEYS, write_join_data
+from spillway.lab.engines.epoch_data import write_fresh_keys
+from spillway.lab.engines.foreign import FOREIGN, prepare_flink_live, prepare_foreign
+from spillway.lab.engines.live import (
+    ARRIVALS_NAME,
+    VISIBLE_NAME,
+    LiveJob,
+    Schedule,
+    expected_sum,
+    write_waiting,
+)
 from spillway.lab.engines.peers import STORES, duckdb_argv, spark_argv, spillway_argv
 from spillway.lab.engines.process import GRACE_SECONDS, EngineProcess, run_subprocess
 from spillway.lab.engines.result import (
     DUCKDB,
+    FLINK,
+    SPARK_DEFAULT,
     SPARK_ROCKSDB,
     SPILLWAY,
     PeerResult,
@@ -22,27 +34,37 @@ from spillway.lab.engines.time_limit import TimeIsOverError, within
 from spillway.lab.engines.turns import Turn, reason, take_turns
 
 __all__ = [
+    "ARRIVALS_NAME",
     "DUCKDB",
+    "FLINK",
+    "FOREIGN",
     "GRACE_SECONDS",
     "NULL",
     "SHAPES",
+    "SPARK_DEFAULT",
     "SPARK_ROCKSDB",
     "SPILLWAY",
     "STORES",
     "STREAMS",
     "VIEW",
     "VIEW_OF_KEYS",
+    "VISIBLE_NAME",
     "EngineProcess",
+    "LiveJob",
     "PeerResult",
     "ResultSum",
+    "Schedule",
     "SparkPeer",
     "TimeIsOverError",
     "Turn",
     "compare",
     "duckdb_argv",
+    "expected_sum",
     "median_run",
     "noop",
     "parquet_sum",
+    "prepare_flink_live",
+    "prepare_foreign",
     "query_sum",
     "reason",
     "results_agree",
@@ -51,5 +73,7 @@ __all__ = [
     "spillway_argv",
     "take_turns",
     "within",
+    "write_fresh_keys",
     "write_join_data",
+    "write_waiting",
 ]

@@ -1,8 +1,9 @@
 """The input of `bench join` and `bench tree`, and the view that all peers answer, in SQL.
 
 `join`: three streams of uniform keys, two rows per key and stream on average, joined on one key. `tree`: a
-chain of four streams, each joined with the next on another key, one row per key on average. Payloads have 40
-bytes; each peer writes ids and payloads of all streams to Parquet.
+chain of four streams, each joined with the next on another key, one row per key on average. `pair`: two of
+the streams of `join`, for `bench latency`. Payloads have 40 bytes; each peer writes ids and payloads of all
+streams to Parquet.
 """
 
 import tempfile
@@ -43,6 +44,12 @@ def write_join_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS, 
     if rows < ROWS_PER_KEY:
         raise SourceError(f"bench join: {rows} rows per stream: use {ROWS_PER_KEY} or more")
     spec = UniformJoin(rows // ROWS_PER_KEY, JOIN.streams, WIDTH_BYTES, seed)
+    write_streams(directory, spec, rows=rows, files=files)
+
+
+def write_pair_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS, seed: int = 0) -> None:
+    """The same for two streams."""
+    spec = UniformJoin(max(1, rows // ROWS_PER_KEY), PAIR.streams, WIDTH_BYTES, seed)
     write_streams(directory, spec, rows=rows, files=files)
 
 
@@ -93,7 +100,13 @@ CHAIN = JoinShape(
     "FROM a JOIN b ON a.r = b.l JOIN c ON b.r = c.l JOIN d ON c.r = d.l",
     write_chain_data,
 )
-SHAPES = {"join": JOIN, "tree": CHAIN}
+PAIR = JoinShape(
+    ("a", "b"),
+    "k bigint, id bigint, p string",
+    "SELECT a.id AS a_id, b.id AS b_id, a.p AS ap, b.p AS bp FROM a JOIN b ON a.k = b.k",
+    write_pair_data,
+)
+SHAPES = {"join": JOIN, "tree": CHAIN, "pair": PAIR}
 
 
 def fresh(out: Path) -> Path:

@@ -33,7 +33,7 @@ import psutil
 from spillway.errors import JobError
 from spillway.lab.engines.process_memory import ProcessMemory
 from spillway.lab.engines.result import PeerResult, parse_answer
-from spillway.lab.engines.result_sum import parquet_sum
+from spillway.lab.engines.result_sum import ResultSum, output_sum
 
 GRACE_SECONDS = 240.0
 """Time for the start and warm-up of an engine, in addition to the limit of its run."""
@@ -90,6 +90,7 @@ class EngineProcess:
     def turn(self, limit_seconds: float | None = None) -> PeerResult:
         """One more run. After one that did not finish the engine is closed."""
         os.sync()
+        began = time.monotonic()
         if self._process is not None:
             self._each(psutil.Process.resume)
         process = self._process or self._start()
@@ -102,6 +103,7 @@ class EngineProcess:
                 line = self._answer(limit_seconds)
             except queue.Empty:
                 line, self._over = None, True
+            command_seconds = time.monotonic() - began
             memory.sample()
         self._seen |= memory.seen
         result = self._failed(limit_seconds) if line is None else self._read_answer(line)
@@ -109,7 +111,12 @@ class EngineProcess:
             self._each(psutil.Process.suspend)
         else:
             self.close()
-        return replace(result, peak_rss_bytes=memory.peak_rss_bytes, peak_pss_bytes=memory.peak_pss_bytes)
+        return replace(
+            result,
+            command_seconds=command_seconds,
+            peak_rss_bytes=memory.peak_rss_bytes,
+            peak_pss_bytes=memory.peak_pss_bytes,
+        )
 
     def close(self) -> str:
         """End the engine; returns how it failed, if it did."""
@@ -174,10 +181,15 @@ class EngineProcess:
         except JobError as error:
             return self._nothing(str(error))
         output = str(answer.get("output", "")) if answer.get("finished", True) else ""
+        columns = tuple(str(name) for name in answer.get("output_columns", ()))
+        try:
+            found = output_sum(Path(output), columns) if output else ResultSum(int(answer["results"]), "")
+        except JobError as error:
+            return self._nothing(str(error))
         return PeerResult(
             engine=str(self._engine or answer["engine"]),
             rows_in=int(answer["rows_in"]),
-            results=int(answer["results"]),
+            results=found.rows if columns else int(answer["results"]),
             seconds=float(answer["seconds"]),
             epoch_seconds=tuple(float(seconds) for seconds in answer["epoch_seconds"]),
             finished=bool(answer.get("finished", True)),
@@ -185,7 +197,8 @@ class EngineProcess:
             progress=tuple((float(seconds), int(results)) for seconds, results in answer.get("progress", ())),
             journal=str(answer.get("journal", "")),
             output=output,
-            checksum=parquet_sum(Path(output)).checksum if output else "",
+            output_columns=columns,
+            checksum=found.checksum,
         )
 
 

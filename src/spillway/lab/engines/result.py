@@ -24,7 +24,7 @@ ANSWER_KEYS = ("engine", "rows_in", "results", "seconds", "epoch_seconds")
 
 @dataclass(frozen=True, slots=True)
 class PeerResult:
-    """One run of one engine; one that failed or was stopped early is not `finished`, and `note` says why."""
+    """One run of one engine; one that failed or was stopped early is not `finished`."""
 
     engine: str
     rows_in: int
@@ -35,6 +35,9 @@ class PeerResult:
     peak_rss_bytes: int = 0
     peak_pss_bytes: int | None = None
     note: str = ""
+    """Why it did not finish, or what it was given that others were not."""
+    command_seconds: float = 0.0
+    """From the start of the turn to its answer; in a process's first turn this includes the start."""
     all_seconds: tuple[float, ...] = ()
     """The time of every run, if this one represents several."""
     progress: tuple[tuple[float, int], ...] = ()
@@ -43,6 +46,8 @@ class PeerResult:
     """The file with the run's epochs, if the engine writes one."""
     output: str = ""
     """Parquet files with the results, if the engine writes them."""
+    output_columns: tuple[str, ...] = ()
+    """The columns of `output` if it is text, in their order."""
     checksum: str = ""
     """The checksum of the results in any order (see `result_sum`); empty if there is no output."""
     all_answers: frozenset[tuple[int, str]] = frozenset()
@@ -111,6 +116,9 @@ SPARK_DEFAULT = "spark-default"
 SPARK_TUNED = "spark-tuned"
 SPARK_ROCKSDB = "spark-rocksdb"
 DUCKDB = "duckdb"
+FLINK = "flink"
+FLINK_UNCHECKED = "flink-no-checkpoints"
+PATHWAY = "pathway"
 Metric = float | int | str | bool | None
 _STEADY_EPOCHS = slice(5, 10)  # epochs 6-10: after warm-up, before state is large
 _LAST_EPOCHS = 5
@@ -123,6 +131,7 @@ def compare(results: Iterable[PeerResult]) -> dict[str, Metric | dict[str, Metri
     return {
         "rows_per_s": {name: result.rows_per_s for name, result in by_engine.items()},
         "seconds": {name: result.seconds for name, result in by_engine.items()},
+        "batches": {name: len(result.epoch_seconds) for name, result in by_engine.items()},
         "results": {name: result.results for name, result in by_engine.items()},
         "peak_bytes": {name: result.peak_bytes for name, result in by_engine.items()},
         "peak_rss_bytes": {name: result.peak_rss_bytes for name, result in by_engine.items()},
@@ -134,6 +143,9 @@ def compare(results: Iterable[PeerResult]) -> dict[str, Metric | dict[str, Metri
         "ratio_spark_tuned": _speed_ratio(own, by_engine.get(SPARK_TUNED)),
         "ratio_spark_rocksdb": _speed_ratio(own, by_engine.get(SPARK_ROCKSDB)),
         "ratio_duckdb": _speed_ratio(own, by_engine.get(DUCKDB)),
+        "ratio_flink": _speed_ratio(own, by_engine.get(FLINK)),
+        "ratio_flink_no_checkpoints": _speed_ratio(own, by_engine.get(FLINK_UNCHECKED)),
+        "ratio_pathway": _speed_ratio(own, by_engine.get(PATHWAY)),
         "memory_ratio_spark_default": _memory_ratio(own, by_engine.get(SPARK_DEFAULT)),
         "epoch_growth": None if own is None else epoch_growth(own.epoch_seconds),
     }

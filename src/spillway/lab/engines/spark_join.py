@@ -164,17 +164,19 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit-seconds", type=float)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
-    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
+    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS, help="0: none")
     arguments = parser.parse_args()
     store: Store = arguments.store
     shape = SHAPES[arguments.shape]
     spark = start_session(store, arguments.cores)
-    warm_up = arguments.out / "warm-up"
-    write_warm_up(shape, warm_up, arguments.warm_up_rows)
-    run(spark, shape, warm_up, fresh(arguments.out), "warm-up", limit_seconds=None, free_run=False)
+    if arguments.warm_up_rows:
+        warm_up = arguments.out / "warm-up"
+        write_warm_up(shape, warm_up, arguments.warm_up_rows)
+        run(spark, shape, warm_up, fresh(arguments.out), "warm-up", limit_seconds=None, free_run=False)
 
     def turn() -> PeerResult:
-        forget_state(spark)
+        if arguments.warm_up_rows:
+            forget_state(spark)
         return run(
             spark, shape, arguments.data, fresh(arguments.out), ENGINES[store],
             limit_seconds=arguments.limit_seconds, free_run=arguments.free_run,

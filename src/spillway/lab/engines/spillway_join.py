@@ -81,13 +81,14 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
     parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
-    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS)
+    parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS, help="0: none")
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
     with Session(settings={"spark.master": f"local[{arguments.cores},4]", **HELD_FOR_LONG}) as session:
-        warm_up = arguments.out / "warm-up"
-        write_warm_up(shape, warm_up, arguments.warm_up_rows)
-        run(session, shape, warm_up, fresh(arguments.out), arguments.cores, free_run=False)
+        if arguments.warm_up_rows:
+            warm_up = arguments.out / "warm-up"
+            write_warm_up(shape, warm_up, arguments.warm_up_rows)
+            run(session, shape, warm_up, fresh(arguments.out), arguments.cores, free_run=False)
         serve(
             lambda: run(
                 session, shape, arguments.data, fresh(arguments.out), arguments.cores,
