@@ -46,7 +46,8 @@ def join(
     engines: Annotated[
         str,
         typer.Option(
-            help="Engines, separated by commas; also: spark-tuned, flink, flink-no-checkpoints, pathway."
+            help="Engines, separated by commas; also: spark-tuned, flink, flink-no-checkpoints, "
+            "flink-binary-joins, pathway."
         ),
     ] = "spillway,spark-default,spark-rocksdb,duckdb",
     limit_seconds: PeerLimit = 600.0,

@@ -118,6 +118,7 @@ SPARK_ROCKSDB = "spark-rocksdb"
 DUCKDB = "duckdb"
 FLINK = "flink"
 FLINK_UNCHECKED = "flink-no-checkpoints"
+FLINK_BINARY = "flink-binary-joins"
 PATHWAY = "pathway"
 Metric = float | int | str | bool | None
 _STEADY_EPOCHS = slice(5, 10)  # epochs 6-10: after warm-up, before state is large
@@ -145,6 +146,7 @@ def compare(results: Iterable[PeerResult]) -> dict[str, Metric | dict[str, Metri
         "ratio_duckdb": _speed_ratio(own, by_engine.get(DUCKDB)),
         "ratio_flink": _speed_ratio(own, by_engine.get(FLINK)),
         "ratio_flink_no_checkpoints": _speed_ratio(own, by_engine.get(FLINK_UNCHECKED)),
+        "ratio_flink_binary_joins": _speed_ratio(own, by_engine.get(FLINK_BINARY)),
         "ratio_pathway": _speed_ratio(own, by_engine.get(PATHWAY)),
         "memory_ratio_spark_default": _memory_ratio(own, by_engine.get(SPARK_DEFAULT)),
         "epoch_growth": None if own is None else epoch_growth(own.epoch_seconds),

@@ -1,7 +1,7 @@
 """Flink's SQL join of the benchmark's rows, in one JVM that stays warm.
 
 A program (see `process`) for Flink's own environment: it imports pyflink and the standard library only. What
-Flink is given: its multi-join operator (one operator for joins on a common key, instead of a chain), state
+Flink is given: its multi-join operator (one operator for joins on a common key) or a chain of joins, state
 on the heap, 12 GiB of it as Spark has, object reuse, one slot per core, and input and output as text in the
 file system. With `--checkpoint-ms` it takes exactly-once checkpoints, and its output becomes visible with
 them; without, at the end.
@@ -22,11 +22,11 @@ HEAP = "-Xmx12g"
 TEXT = {"csv.disable-quote-character": "true"}
 
 
-def settings(cores: int, checkpoint_ms: int | None) -> dict[str, str]:
+def settings(cores: int, checkpoint_ms: int | None, *, multi_join: bool = True) -> dict[str, str]:
     """Flink's configuration for one run."""
     found = {
         "parallelism.default": str(cores),
-        "table.optimizer.multi-join.enabled": "true",
+        "table.optimizer.multi-join.enabled": str(multi_join).lower(),
         "pipeline.object-reuse": "true",
         "state.backend.type": "hashmap",
         "taskmanager.numberOfTaskSlots": str(cores),
@@ -50,13 +50,13 @@ def table_sql(name: str, columns: str, directory: Path, **options: str) -> str:
     return f"CREATE TEMPORARY TABLE {name} ({columns}) WITH ({text})"
 
 
-def environment(cores: int, checkpoint_ms: int | None, out: Path) -> Any:
+def environment(cores: int, checkpoint_ms: int | None, out: Path, *, multi_join: bool = True) -> Any:
     """A streaming table environment."""
     from pyflink.common import Configuration
     from pyflink.table import EnvironmentSettings, TableEnvironment
 
     configuration = Configuration()
-    for key, value in settings(cores, checkpoint_ms).items():
+    for key, value in settings(cores, checkpoint_ms, multi_join=multi_join).items():
         configuration.set_string(key, value)
     if checkpoint_ms is not None:
         configuration.set_string("execution.checkpointing.dir", (out / "checkpoints").as_uri())
@@ -82,7 +82,7 @@ def set_up(java_home: str, logs: Path) -> None:
 
 def run(job: dict[str, Any], data: Path, out: Path, cores: int, checkpoint_ms: int | None) -> dict[str, Any]:
     """Join all rows below `data` to text in out/results."""
-    tables = environment(cores, checkpoint_ms, out)
+    tables = environment(cores, checkpoint_ms, out, multi_join=job["multi_join"])
     for stream in job["streams"]:
         tables.execute_sql(table_sql(stream, job["schema"], data / stream))
     columns = create_results(tables, job["view"], out / "results")
@@ -122,7 +122,8 @@ def main() -> None:
         return run(job, Path(data), out, arguments.cores, arguments.checkpoint_ms)
 
     if job["warm_up"] is not None:
-        turn(job["warm_up"])
+        for _ in range(job["warm_up_runs"]):
+            turn(job["warm_up"])
     for _ in sys.stdin:
         sys.stdout.write(json.dumps(turn(job["data"])) + "\n")
         sys.stdout.flush()

@@ -86,7 +86,9 @@ def main() -> None:
     runs.mkdir(parents=True, exist_ok=True)
     COMMON["set_up"](arguments.java_home, runs)
     warm_up = Path(mkdtemp(prefix="run-", dir=runs))
-    COMMON["run"](job, Path(job["warm_up"]), warm_up, arguments.cores, arguments.checkpoint_ms)
+    for number in range(job["warm_up_runs"]):
+        out = warm_up / str(number)
+        COMMON["run"](job, Path(job["warm_up"]), out, arguments.cores, arguments.checkpoint_ms)
     for _ in sys.stdin:
         out = Path(mkdtemp(prefix="run-", dir=runs))
         answer = run(job, out, arguments.cores, arguments.checkpoint_ms)

@@ -88,7 +88,8 @@ def main() -> None:
     runs = Path(job["out"])
     runs.mkdir(parents=True, exist_ok=True)
     if job["warm_up"] is not None:
-        run(job, Path(job["warm_up"]), Path(mkdtemp(prefix="run-", dir=runs)))
+        for _ in range(job["warm_up_runs"]):
+            run(job, Path(job["warm_up"]), Path(mkdtemp(prefix="run-", dir=runs)))
     for _ in sys.stdin:
         answer = run(job, Path(job["data"]), Path(mkdtemp(prefix="run-", dir=runs)))
         sys.stdout.write(json.dumps(answer) + "\n")

@@ -39,6 +39,7 @@ def test_command(tmp_path: Path) -> None:
 
 def test_flink_takes_checkpoints_only_if_asked() -> None:
     assert settings(2, None)["table.optimizer.multi-join.enabled"] == "true"
+    assert settings(2, None, multi_join=False)["table.optimizer.multi-join.enabled"] == "false"
     assert not any("checkpoint" in key for key in settings(2, None))
     assert settings(2, 500)["execution.checkpointing.interval"] == "500 ms"
     assert "'path' = 'file:///d/a'" in table_sql("a", "k bigint", Path("/d/a"))
