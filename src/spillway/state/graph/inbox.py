@@ -75,7 +75,7 @@ class Inbox:
 
     def _next_of(self, operator: int) -> Parcel | None:
         spool = self._spool(operator)
-        for data in spool.drain():
+        if (data := spool.pop()) is not None:
             return decode_parcel(data)
         while (parcel := self._next()) is not None:
             if parcel.operator == operator:

@@ -73,6 +73,7 @@ def test_every_field_of_a_manifest_survives_storage() -> None:
         watermark=8,
         suspended=0b1,
         processors=3,
+        batch_token=4,
     )
     for field in fields(Manifest):
         assert getattr(full, field.name) != getattr(EMPTY, field.name), field.name
