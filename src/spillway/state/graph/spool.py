@@ -56,3 +56,8 @@ class Spool:
     def drain(self) -> Iterator[bytes]:
         while (data := self.pop()) is not None:
             yield data
+
+    def __del__(self) -> None:
+        """A task that fails leaves what still waits."""
+        if self._file is not None:
+            self._file.close()
