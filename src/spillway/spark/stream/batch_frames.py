@@ -80,6 +80,13 @@ class BatchFrames:
         self._no_rows = self._seq([])
 
     def frame_of(self, batch: FileBatch) -> DataFrame:
+        """The wire rows, planned down to tasks, as in foreachBatch: the epoch's own part is planned alone."""
+        rows, java = self.plan_of(batch)._jdf, self._session._jsparkSession
+        planned = java.internalCreateDataFrame(rows.queryExecution().toRdd(), rows.schema(), False)
+        return DataFrame(planned, self._session)
+
+    def plan_of(self, batch: FileBatch) -> DataFrame:
+        """The same rows with their whole plan."""
         found = [self._relation(number, files) for number, files in enumerate(batch.files)]
         plan = self._replaced(self._tree, found)
         made = self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(self._session._jsparkSession, plan)

@@ -52,16 +52,19 @@ class FileLoop:
         committed: Callable[[], int],
         pace: Pace | None = None,
         *,
+        plan_of: Callable[[FileBatch], DataFrame] | None = None,
         plans_frames: bool = True,
         clock: Callable[[], float] = time.perf_counter,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """`committed` is the last batch of the manifest. With a `pace` the input comes for ever.
 
-        `plans_frames`: whether DataFrames are made ahead, because epochs need them.
+        `plan_of` gives the frame of a batch with its whole plan, to explain it. `plans_frames`: whether
+        DataFrames are made ahead, because epochs need them.
         """
         self._planner = planner
         self._frame_of = frame_of
+        self._plan_of = plan_of or frame_of
         self._committed = committed
         self._pace = pace
         self._plans_frames = plans_frames
@@ -115,7 +118,7 @@ class FileLoop:
         if self._last is None:
             print(NO_PLAN)  # noqa: T201 - as Spark's own
         else:
-            self._frame_of(self._last).explain(extended)
+            self._plan_of(self._last).explain(extended)
 
     def _work_off(self, on_batch: OnBatch) -> None:
         """All files that are there now; the next batch is planned while one is worked at."""

@@ -114,7 +114,9 @@ def _loop(
     log = FileLog(storage, engine.token, [input_.name for input_ in listed])
     known = log.load(manifest.batch_id, manifest.batch_token)
     planner = FilePlanner(listed, log, known, manifest.batch_id, _size_limits(config), _most_bytes(config))
-    return FileLoop(planner, maker.frame_of, lambda: engine.manifest.batch_id, _pace(config))
+    return FileLoop(
+        planner, maker.frame_of, lambda: engine.manifest.batch_id, _pace(config), plan_of=maker.plan_of
+    )
 
 
 def _size_limits(config: RunConfig) -> SizeLimits | None:
