@@ -127,6 +127,7 @@ def manifest_json(manifest: Manifest) -> dict[str, Any]:
         "latest": list(manifest.latest),
         "watermark": manifest.watermark,
         "suspended": to_hex(manifest.suspended),
+        "batch_token": manifest.batch_token,
     }
 
 

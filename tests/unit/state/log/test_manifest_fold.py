@@ -73,11 +73,18 @@ def test_every_field_of_a_manifest_survives_storage() -> None:
         watermark=8,
         suspended=0b1,
         processors=3,
+        batch_token=4,
     )
     for field in fields(Manifest):
         assert getattr(full, field.name) != getattr(EMPTY, field.name), field.name
     assert from_text(Manifest, to_text(full)) == full
     assert from_text(Manifest, to_text(EMPTY)) == EMPTY
+
+
+def test_the_token_is_that_of_the_last_batch() -> None:
+    first = EMPTY.apply(replace(NOTHING, sequence=EMPTY.sequence + 1, token=3, batch_id=EMPTY.batch_id + 1))
+    later = first.apply(replace(NOTHING, sequence=first.sequence + 1, token=5, batch_id=None))
+    assert (first.batch_token, later.batch_token) == (3, 3)
 
 
 def test_counters_are_added_one_by_one() -> None:
