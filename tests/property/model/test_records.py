@@ -119,6 +119,7 @@ MANIFESTS = st.builds(
     latest=LATEST,
     watermark=st.none() | COUNTS,
     suspended=MASKS,
+    batch_token=COUNTS,
 )
 REPORTS = st.builds(
     Report,

@@ -81,6 +81,12 @@ def test_every_field_of_a_manifest_survives_storage() -> None:
     assert from_text(Manifest, to_text(EMPTY)) == EMPTY
 
 
+def test_the_token_is_that_of_the_last_batch() -> None:
+    first = EMPTY.apply(replace(NOTHING, sequence=EMPTY.sequence + 1, token=3, batch_id=EMPTY.batch_id + 1))
+    later = first.apply(replace(NOTHING, sequence=first.sequence + 1, token=5, batch_id=None))
+    assert (first.batch_token, later.batch_token) == (3, 3)
+
+
 def test_counters_are_added_one_by_one() -> None:
     some, more = Counters(*range(1, 10)), Counters(*range(10, 100, 10))
     assert some.plus(more) == Counters(11, 22, 33, 44, 55, 66, 77, 88, 99)
