@@ -24,8 +24,8 @@ VIEW_OF_KEYS = (
 )
 VIEW = f"{VIEW_OF_KEYS} WHERE a.p <> b.p AND b.p <> c.p"
 """All payloads differ, so they are state that must be read; the results themselves are narrow."""
-WARM_UP_ROWS = 300_000
-WARM_UP_FILE_ROWS = 7_500
+WARM_UP_ROWS = 600_000
+WARM_UP_FILE_ROWS = 15_000
 MIN_WARM_UP_FILES = 12
 """What each engine joins before its clock starts: enough for the JVM to compile its hot code.
 
