@@ -1,5 +1,7 @@
 """Jobs over frames: the fast way with inner names of PySpark, and the public one, give the same."""
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,6 +12,7 @@ from pyspark.sql import SparkSession
 from spillway.spark.jvm.frame_jobs import FrameJobs
 from spillway.spark.jvm.inner_frame_jobs import InnerFrameJobs, open_frame_jobs
 from spillway.spark.jvm.public_frame_jobs import PublicFrameJobs
+from spillway.spark.jvm.sockets import ENABLED
 
 
 @pytest.fixture(params=[InnerFrameJobs, PublicFrameJobs])
@@ -99,3 +102,22 @@ def test_a_spark_that_lacks_a_name_takes_the_public_way(
     monkeypatch.setattr(spark.sparkContext, "_jvm", Without(), raising=False)
     assert isinstance(open_frame_jobs(spark.sparkContext), PublicFrameJobs)
     assert "this Spark lacks" in caplog.text
+
+
+def test_sockets_hold_under_load(spark: SparkSession) -> None:
+    """More busy processes than cores, and many small jobs with new Python workers among them."""
+    assert spark.conf.get(ENABLED) == "true"
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(6)]
+    try:
+        jobs = InnerFrameJobs(spark.sparkContext)
+        for size in range(1, 20):
+            source = jobs.placed([[b"x" * size * 1000] for _ in range(4)], [None] * 4)
+            scattered = jobs.scattered([(source, twice_to_each(4))], 4)
+            orders = jobs.placed([[b"o", *[b""] * 7] for _ in range(4)], [None] * 4)
+            given = jobs.zipped(orders, jobs.slice(scattered, 0, 4))
+            answers = jobs.collect(jobs.mapped(given, together))
+            assert [answer.count(b":%d" % (size * 1000)) for answer in answers] == [8] * 4
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
