@@ -4,6 +4,7 @@ Contract: a file is in one batch at most, and a batch is on record before its ep
 says which records count. Start with `planner`; `listing` knows Spark's rules, `log` what lasts.
 """
 
+from spillway.manager.files.delta_files import DeltaFiles
 from spillway.manager.files.entry import FileBatch, FileEntry
 from spillway.manager.files.glob import escaped, is_pattern
 from spillway.manager.files.listing import FileListing, has_metadata_log
@@ -15,6 +16,7 @@ from spillway.manager.files.tree import ArrowTree, FileTree, LocalTree
 __all__ = [
     "LISTING_OPTIONS",
     "ArrowTree",
+    "DeltaFiles",
     "FileBatch",
     "FileEntry",
     "FileListing",

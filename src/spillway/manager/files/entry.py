@@ -12,7 +12,7 @@ class FileEntry:
     size_bytes: int
     modified_ms: int
     """Milliseconds since 1970, as in Spark."""
-    partitions: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[tuple[str, str | None], ...] = ()
     """Columns in the names of its directories, outermost first, each with the text of its value."""
 
     @property

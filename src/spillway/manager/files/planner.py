@@ -7,6 +7,7 @@ new rows would never be read.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,12 @@ from spillway.manager.files.tree import FileTree
 from spillway.policy import EpochSize, MeasuredEpoch, SizeLimits, first_size, next_size
 
 
+class Listing(Protocol):
+    def files(self) -> list[FileEntry]:
+        """All files, oldest first; the same list again means that nothing has changed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ListedInput:
     """One input as it is listed."""
@@ -31,12 +38,14 @@ class ListedInput:
     tree: FileTree
     may_miss: bool = False
     """Whether files may vanish before they are read (`ignoreMissingFiles`)."""
+    listing: "Listing | None" = None
+    """Who lists the files; None: Spark's rules do."""
 
 
 @dataclass(slots=True)
 class _Input:
     spec: ListedInput
-    listing: FileListing
+    listing: "Listing"
     known: Known = field(default_factory=dict)
     newest_ms: int | None = None
     listed: list[FileEntry] | None = None
@@ -88,7 +97,7 @@ class FilePlanner:
     ) -> None:
         """`known` and `batch_id`: what is committed. No `limits`: a batch takes everything that is there."""
         self._log = log
-        self._inputs = [_Input(spec, FileListing(spec.options, spec.tree)) for spec in inputs]
+        self._inputs = [_Input(spec, spec.listing or FileListing(spec.options, spec.tree)) for spec in inputs]
         for input_, files in zip(self._inputs, known, strict=True):
             input_.known = files
             input_.newest_ms = max((modified for _, modified in files.values()), default=None)

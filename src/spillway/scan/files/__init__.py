@@ -4,7 +4,7 @@ Contract: only footers are read. A file that has anything outside the positive l
 reason; a file that nobody can read is refused by name. Start with `file_splits`.
 """
 
-from spillway.scan.files.delta_log import DeltaFile, delta_additions, delta_snapshot, delta_version
+from spillway.scan.files.delta_log import DeltaFile, delta_additions, delta_id, delta_snapshot, delta_version
 from spillway.scan.files.file_splitting import file_splits
 from spillway.scan.files.pruning import Bounds, may_hold
 from spillway.scan.files.shape import FileShape, GroupShape
@@ -15,6 +15,7 @@ __all__ = [
     "FileShape",
     "GroupShape",
     "delta_additions",
+    "delta_id",
     "delta_snapshot",
     "delta_version",
     "file_splits",

@@ -44,6 +44,11 @@ def delta_version(root: str) -> int:
     return int(_open(root, None).version())
 
 
+def delta_id(root: str) -> str:
+    """What tells the table from another one at the same place."""
+    return str(_open(root, None).metadata().id)
+
+
 def delta_snapshot(root: str, version: int) -> tuple[DeltaFile, ...]:
     """All files of the table at a version, by path."""
     actions = pa.RecordBatchReader.from_stream(_open(root, version).get_add_actions()).read_all()

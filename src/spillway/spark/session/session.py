@@ -218,7 +218,10 @@ class Session:
             spark=self.spark,
             function=function,
         )
-        listed = listed_inputs(self.spark, plan.inputs, frames, relations, config.trigger)
+        listed = listed_inputs(
+            self.spark, plan.inputs, frames, relations, config.trigger, Storage(config.checkpoint)
+        )
+        scans = native_scans(self.spark, plan, wire, frames, relations) if listed is not None else ()
         if stream and not reads_by_loop(Storage(config.checkpoint), listed):
             require_log_store(self.spark, config.checkpoint)
         schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
@@ -281,7 +284,6 @@ class Session:
             ahead = ScanAhead(jobs)
             given = None
             if stream:
-                scans = native_scans(self.spark, plan, wire, frames, relations)
                 given = open_input(
                     wire.stream, frames, relations, listed, config, storage, engine, scans, ahead.offer
                 )

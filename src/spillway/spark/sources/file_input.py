@@ -13,6 +13,7 @@ from sqlglot import exp
 from spillway.job import SourceSpec
 from spillway.plan.operators import InputPlan
 from spillway.spark.jvm import elements
+from spillway.spark.sources.native_source import NATIVE_FORMATS
 from spillway.spark.sources.streaming import SourceLike
 
 if TYPE_CHECKING:
@@ -129,13 +130,20 @@ def _relation(
     needed = keys if renamed else names & _names([*input_.keys, *columns, input_.filter or "true"])
     return FileInput(
         name=input_.source,
-        format=source.className().lower(),
+        format=_format(given, source.className().lower()),
         options=options,
         schema=schema,
         needed=needed,
         required=needed & (keys | _not_null(given)) if _has_schema(given) else needed,
         root=_root(options),
     )
+
+
+def _format(given: SourceLike, known: str) -> str:
+    """The source's own format where Spark only has its columns (`native_source`)."""
+    if isinstance(given, SourceSpec) and given.format.lower() in NATIVE_FORMATS:
+        return given.format.lower()
+    return known
 
 
 def _root(options: Mapping[str, str]) -> str | None:

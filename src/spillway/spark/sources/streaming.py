@@ -15,6 +15,7 @@ from spillway.catalog import check_path, schema_refusal, wrong_type
 from spillway.errors import SourceError
 from spillway.job import SourceSpec, as_written
 from spillway.spark.jvm import as_spillway_error
+from spillway.spark.sources.native_source import is_native, native_frame
 from spillway.spark.sources.text import check_options, text_options
 from spillway.spark.sources.workload import WorkloadSource
 from spillway.workload import parse_options
@@ -43,6 +44,9 @@ def open_source(spark: SparkSession, spec: SourceSpec, known: str | None = None)
         _check_workload(spec, where)
         spark.dataSource.register(WorkloadSource)
     try:
+        if is_native(spark, spec.format):
+            frame = native_frame(spark, spec)
+            return frame if spec.event_time is None else frame.withWatermark(spec.event_time, spec.lateness)
         reader = spark.readStream.format(spec.format).options(**spec.options)
         if spec.schema is not None:
             reader = _with_schema(reader, spec, spec.schema)

@@ -8,14 +8,16 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from spillway.errors import SourceError
 from spillway.manager.files import LISTING_OPTIONS, FileBatch, FileEntry
 from spillway.plan.rules import Plan
-from spillway.scan import PARQUET, ScanInput, Split
+from spillway.scan import ARROW, PARQUET, ScanInput, Split
 from spillway.scan.files import file_splits
 from spillway.scan.native import SPARK_SETTINGS, native_inputs
-from spillway.spark.sources import FileInput, columns_of, is_plain
+from spillway.spark.sources import NATIVE_FORMATS, FileInput, columns_of, is_plain
 from spillway.spark.stream.batch_frames import BatchFrames
 from spillway.spark.stream.batch_rows import BatchRows
 from spillway.spark.stream.file_rows import FileRows
@@ -45,6 +47,7 @@ def native_scans(
     for number, scan in enumerate(native_inputs(plan, columns, wire.types, wire.graph)):
         reason = _unplain(relations, number, frames[plan.inputs[number].source])
         if isinstance(scan, str) or reason is not None:
+            _require_spark(relations, number, reason or str(scan))
             _LOG.info("Spark reads the files of input %s: %s", plan.inputs[number].name, reason or scan)
         else:
             found[number] = scan
@@ -60,10 +63,20 @@ def _unplain(relations: Sequence[FileInput], number: int, frame: DataFrame) -> s
     relation = next((relation for relation in relations if number in relation.places), None)
     if relation is None or not is_plain(frame):
         return "it is not a plain stream of files"
-    if relation.format != PARQUET:
+    if relation.format != PARQUET and relation.format not in NATIVE_FORMATS:
         return f"it has format {relation.format}"
     others = sorted(set(relation.options) - LISTING_OPTIONS)
     return f"it has the option {others[0]}" if others else None
+
+
+def _require_spark(relations: Sequence[FileInput], number: int, reason: str) -> None:
+    """Refuse a source that Spark would have to read, but cannot."""
+    relation = next((relation for relation in relations if number in relation.places), None)
+    if relation is not None and relation.format in NATIVE_FORMATS:
+        raise SourceError(
+            f"[sources.{relation.name}] has format {relation.format}, which tasks read without Spark, but "
+            f"{reason}; change the view, or read Parquet"
+        )
 
 
 class BatchReader:
@@ -103,9 +116,34 @@ class BatchReader:
             scan = self._scans[number]
             if scan is None or not Path(entry.path).is_absolute():
                 return None
-            splits = file_splits(entry.path, scan, root=relation.root)
+            splits = self._file_splits(relation, entry, scan)
+            if isinstance(splits, str) and relation.format in NATIVE_FORMATS:
+                raise SourceError(f"[sources.{relation.name}] {splits}; write the file again without that")
             if isinstance(splits, str):
                 _LOG.info("Spark reads the file: %s", splits)
                 return None
             found += splits
         return found
+
+    def _file_splits(self, relation: FileInput, entry: FileEntry, scan: ScanInput) -> tuple[Split, ...] | str:
+        if relation.format == "delta":
+            return file_splits(entry.path, scan, partitions=entry.partitions)
+        if relation.format == ARROW:
+            _check_arrow(relation, entry.path)
+            return file_splits(entry.path, scan, root=relation.root, format=ARROW)
+        return file_splits(entry.path, scan, root=relation.root)
+
+
+def _check_arrow(relation: FileInput, path: str) -> None:
+    """Refuse a file without a column that every file must have; for other formats `SourceCheck` does."""
+    try:
+        with pa.memory_map(path) as source, pa.ipc.open_file(source) as file:
+            stored = {name.lower() for name in file.schema.names}
+    except (OSError, pa.ArrowException):
+        return  # who reads it reports what is wrong
+    lacking = sorted(relation.required - stored)
+    if lacking:
+        raise SourceError(
+            f"[sources.{relation.name}] file {path} has no column {lacking[0]}, which the view reads; write "
+            "the file again with the columns of the others, then run the job again"
+        )

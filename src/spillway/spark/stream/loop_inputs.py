@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs as arrow_fs
 from pyspark.sql import DataFrame, SparkSession
 
+from spillway.errors import SourceError
 from spillway.job import format_options
 from spillway.manager.files import (
     LISTING_OPTIONS,
     ArrowTree,
+    DeltaFiles,
     FileTree,
     ListedInput,
     ListingOptions,
@@ -25,8 +27,9 @@ from spillway.manager.files import (
 )
 from spillway.plan.operators import InputPlan
 from spillway.spark.jvm import elements
-from spillway.spark.sources import FILE_FORMATS, FileInput
+from spillway.spark.sources import FILE_FORMATS, NATIVE_FORMATS, FileInput
 from spillway.spark.stream.run_ahead import STATELESS
+from spillway.state.storage import Storage
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -53,6 +56,7 @@ def listed_inputs(
     frames: Mapping[str, DataFrame],
     relations: Sequence[FileInput],
     trigger: str | None,
+    storage: Storage,
 ) -> list[ListedInput] | None:
     """The inputs as the loop lists them, one per relation; None if Structured Streaming has to read them."""
     try:
@@ -63,8 +67,14 @@ def listed_inputs(
                 raise _LeftToSparkError(f"{setting} is set")
         for name in {input_.source: None for input_ in inputs}:
             _require_one_file_stream(name, frames[name])
-        return [_listed(spark, relation) for relation in relations]
+        return [_listed(spark, relation, storage) for relation in relations]
     except _LeftToSparkError as reason:
+        native = next((relation for relation in relations if relation.format in NATIVE_FORMATS), None)
+        if native is not None:
+            raise SourceError(
+                f"[sources.{native.name}] has format {native.format}, which needs a view over files; "
+                f"but {reason}; read that source apart, or as Parquet"
+            ) from None
         _LOG.info("Structured Streaming reads the input: %s", reason)
         return None
 
@@ -86,10 +96,13 @@ def _require_one_file_stream(name: str, frame: DataFrame) -> None:
         raise _LeftToSparkError(f"source {name} reads metadata of its files")
 
 
-def _listed(spark: SparkSession, relation: FileInput) -> ListedInput:
+def _listed(spark: SparkSession, relation: FileInput, storage: Storage) -> ListedInput:
     where = f"source {relation.name}"
+    if relation.format == "delta":
+        return _delta(relation, storage)
     v1 = (spark.conf.get(V1_SOURCES) or "").lower().split(",")
-    if relation.format not in FILE_FORMATS or relation.format not in v1:
+    is_read = relation.format in FILE_FORMATS and relation.format in v1
+    if not is_read and relation.format not in NATIVE_FORMATS:
         raise _LeftToSparkError(f"{where} has format {relation.format}")
     unknown = sorted(set(relation.options) - LISTING_OPTIONS - format_options(relation.format))
     if unknown:
@@ -102,6 +115,18 @@ def _listed(spark: SparkSession, relation: FileInput) -> ListedInput:
         raise _LeftToSparkError(f"{where} was written by a stream of Spark")
     may_miss = relation.options.get("ignoremissingfiles") or spark.conf.get(MISSING_FILES, "false") or ""
     return ListedInput(relation.name, relation.format, options, tree, may_miss.lower() == "true")
+
+
+def _delta(relation: FileInput, storage: Storage) -> ListedInput:
+    others = sorted(set(relation.options) - {"path", "maxfilespertrigger", "maxbytespertrigger"})
+    options = read_options(relation.options)
+    if others or options is None:
+        raise SourceError(
+            f"[sources.{relation.name}] has options that Delta tables do not have here: "
+            f"{', '.join(others) or 'limits'}; use maxFilesPerTrigger or maxBytesPerTrigger"
+        )
+    files = DeltaFiles(relation.name, options.path, storage)
+    return ListedInput(relation.name, "parquet", options, files, listing=files)
 
 
 def _qualified(spark: SparkSession, path: str) -> str:
