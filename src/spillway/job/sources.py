@@ -21,8 +21,9 @@ class SourceSpec:
         str,
         Key(
             Text(),
-            "Spark's name of the format. `run` takes any streaming format, and `workload` for generated "
-            "rows; `compute` takes parquet, orc, csv, json, delta, table, duckdb and sqlite.",
+            "Spark's name of the format. `run` takes any streaming format, `delta` and `arrow` (Arrow IPC "
+            "files) on this machine, and `workload` for generated rows; `compute` takes parquet, orc, csv, "
+            "json, delta, table, duckdb and sqlite.",
             example='"parquet"',
         ),
     ]
