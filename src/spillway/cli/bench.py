@@ -161,6 +161,18 @@ def epoch(
 
 
 @bench.command()
+def start(
+    rows: Annotated[int, typer.Option(help="Rows per stream.", min=2)] = 10_000,
+    repeats: Annotated[int, typer.Option(help="Turns of both sides; medians count.", min=1)] = 5,
+    json: AsJson = False,
+) -> None:
+    """From the start of the command to the first result, against bare PySpark's first Python job."""
+    from spillway.lab.bench import bench_start
+
+    _show(bench_start(rows=rows, repeats=repeats, note=say), json)
+
+
+@bench.command()
 def spill(
     rows: StreamRows = 300_000,
     epochs: StreamFiles = 20,

@@ -16,6 +16,7 @@ from spillway.lab.bench.maintain_tables import bench_tables
 from spillway.lab.bench.registry import BENCHMARKS
 from spillway.lab.bench.relocation import SETTINGS, bench_relocation
 from spillway.lab.bench.spill import bench_spill
+from spillway.lab.bench.start import bench_start
 from spillway.lab.bench.tpch import DEFAULT_QUERIES, bench_tpch
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "bench_maintain",
     "bench_relocation",
     "bench_spill",
+    "bench_start",
     "bench_tables",
     "bench_tpch",
     "postgres_servers",

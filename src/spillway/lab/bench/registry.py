@@ -45,6 +45,13 @@ _ALL = (
         "the last ten of 100 epochs take at most 1.1 times as long as epochs 11 to 20",
     ),
     Benchmark(
+        "start",
+        "from the start of the command to the first result",
+        "our own question",
+        "design/epoch-cost",
+        "at most 3 s after bare PySpark's first Python job",
+    ),
+    Benchmark(
         "spill",
         "all, half and a fifth of the memory, with Spark's RocksDB store",
         "Liu, dissertation, 2005",

@@ -15,7 +15,7 @@ from spillway.lab.engines.live import (
     expected_sum,
     write_waiting,
 )
-from spillway.lab.engines.peers import STORES, duckdb_argv, spark_argv, spillway_argv
+from spillway.lab.engines.peers import STORES, bare_pyspark_argv, duckdb_argv, spark_argv, spillway_argv
 from spillway.lab.engines.process import GRACE_SECONDS, EngineProcess, run_subprocess
 from spillway.lab.engines.result import (
     DUCKDB,
@@ -57,6 +57,7 @@ __all__ = [
     "SparkPeer",
     "TimeIsOverError",
     "Turn",
+    "bare_pyspark_argv",
     "compare",
     "duckdb_argv",
     "expected_sum",

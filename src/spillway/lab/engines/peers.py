@@ -27,6 +27,11 @@ def spark_argv(
     return _argv("spark_join", data, out, store=store, cores=cores, shape=shape, **options)
 
 
+def bare_pyspark_argv(master: str) -> list[str]:
+    """The command of bare PySpark's first Python job."""
+    return [sys.executable, "-m", "spillway.lab.engines.bare_pyspark", master]
+
+
 def spillway_argv(
     data: Path,
     out: Path,
