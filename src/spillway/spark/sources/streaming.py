@@ -3,6 +3,7 @@
 import hashlib
 import os
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError
@@ -11,9 +12,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
-from spillway.catalog import check_path, schema_refusal, wrong_type
+from spillway.catalog import (
+    check_path,
+    known_columns,
+    list_files,
+    local_path,
+    parquet_columns,
+    schema_refusal,
+    stream_columns,
+    wrong_type,
+)
 from spillway.errors import SourceError
 from spillway.job import SourceSpec, as_written
+from spillway.plan.typing import NeedsSparkError
 from spillway.spark.jvm import as_spillway_error
 from spillway.spark.sources.native_source import is_native, native_frame
 from spillway.spark.sources.text import check_options, text_options
@@ -25,6 +36,17 @@ FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "avro")
 WATERMARK_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of a watermark."""
 SELF_DESCRIBING = ("parquet", "orc")
+PLAIN_SETTINGS = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""Settings that decide which columns Spark finds in a Parquet file, and their plain values."""
 MAX_FILE_AGE = "36500d"
 """By default Spark ignores a file that is a week older than the newest. To read all files, it must
 remember all names: some hundred bytes of the driver's memory each."""
@@ -92,7 +114,9 @@ def source_place(source: SourceLike) -> tuple[str, str, str] | None:
 
 
 def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> StructType:
-    """The columns of the known file, or else of any file."""
+    """The columns of the known file, or else of any file: by their footers, or by a job of Spark."""
+    if (found := _footer_schema(spark, spec, known)) is not None:
+        return found
     reader = spark.read.format(spec.format).options(**spec.options)
     if known is not None and spec.path is not None:
         try:
@@ -100,6 +124,32 @@ def _stored_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> 
         except PySparkException:
             pass  # the file is gone
     return spark.read.format(spec.format).options(**spec.options).load(spec.path).schema
+
+
+def _footer_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> StructType | None:
+    """The columns without a job; None if only Spark can tell."""
+    if spec.format.lower() != "parquet" or not _reads_plainly(spark):
+        return None
+    try:
+        columns = stream_columns(replace(spec, schema=None, event_time=None))
+        if known is not None:
+            path = Path(unquote(urlsplit(known).path))
+            if not path.exists() or list_files(local_path(spec)).partitions:
+                return None
+            columns = known_columns(parquet_columns(str(path)), str(path))
+    except NeedsSparkError:
+        return None
+    schema = StructType.fromDDL(", ".join(f"`{column.name}` {column.type}" for column in columns))
+    assert isinstance(schema, StructType)
+    return schema
+
+
+def _reads_plainly(spark: SparkSession) -> bool:
+    """Whether paths without a scheme are on this machine, and no setting changes the columns of a file."""
+    root = str(spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS"))
+    return root.startswith("file:") and all(
+        (spark.conf.get(name, value) or "").lower() == value.lower() for name, value in PLAIN_SETTINGS.items()
+    )
 
 
 def _has_column(spark: SparkSession, spec: SourceSpec, name: str) -> bool:
