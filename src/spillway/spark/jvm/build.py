@@ -28,7 +28,6 @@ from spillway.spark.jvm.java import find_java
 from spillway.spark.jvm.master import DEFAULT_MASTER, Master, parse_master, require_reachable
 from spillway.spark.jvm.output import JvmOutput, keep_output
 from spillway.spark.jvm.sockets import socket_settings
-from spillway.spark.jvm.warm_workers import warm_workers
 
 EXECUTOR_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 20.0
@@ -85,8 +84,6 @@ def build_session(
         stop_session(spark)
         raise
     without_checksum_files(spark)
-    if master.kind == "local":
-        warm_workers(spark.sparkContext)
     return spark
 
 

@@ -51,6 +51,7 @@ from spillway.spark.jvm import (
     open_frame_jobs,
     stop_session,
 )
+from spillway.spark.session.warm_workers import warm_workers
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sources import (
     BatchFiles,
@@ -103,6 +104,8 @@ class Session:
         self._owns_spark = spark is None and SparkContext._active_spark_context is None
         self._log = log
         self.spark = build_session(settings or {}, verbose=verbose) if spark is None else adopt_session(spark)
+        if self._owns_spark and self.spark.sparkContext._jsc.isLocal():
+            warm_workers(self.spark.sparkContext)
 
     def run(
         self,
