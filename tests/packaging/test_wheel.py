@@ -27,7 +27,9 @@ DEMO_SECONDS = 240
 UNDECLARED = {
     "cycler": "comes with matplotlib",
     "py4j": "comes with pyspark",
+    "pathway": "in an environment of its own, which the benchmark makes",
     "pgserver": "for benchmarks; they say so where it is missing",
+    "pyflink": "likewise",
 }
 
 
