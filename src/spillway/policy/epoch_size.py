@@ -1,9 +1,11 @@
-"""How much input the next epoch takes: little at first, more while that makes the query faster.
+"""How much input the next epoch takes: little at first, then as much as takes a few seconds.
 
-While there is a backlog, epochs double as long as rows per second grow, so the first results come early and
-the rest is read in large epochs. A live query takes everything that is there, up to what it can do within the
-latency goal; if it falls behind by several such epochs, it is in a backlog, too. The upper bound comes from
-the memory and from the rows that an epoch may have.
+An epoch has a fixed cost, so large ones are faster, and their results come later. While there is a backlog,
+epochs grow up to fourfold each time until one takes `BACKLOG_SECONDS`: the first results come early, and the
+rest is read in large epochs. (Rows per second would be the wrong guide: in a join without windows each row
+meets more state than the one before.) A live query takes everything that is there, up to what it can do
+within the latency goal; if it falls behind by several such epochs, it is in a backlog, too. The upper bound
+comes from the memory and from the rows that an epoch may have.
 
 Pure: seconds are measured by whoever calls. Sizes are a wish; files are never split.
 """
@@ -13,10 +15,10 @@ from dataclasses import dataclass, replace
 FIRST_ROWS = 65_536
 """Of the first epoch: a tenth of a second of work on one core."""
 LEAST_ROWS = 1_024
-GAIN = 1.05
-"""Twice the rows must give so many times the rows per second, or the size is large enough."""
-MISSES = 2
-"""So many epochs in a row must fail to gain: one may have been disturbed."""
+BACKLOG_SECONDS = 2.0
+"""What an epoch of a backlog is to take; results of a row wait for no longer than about that."""
+STEP = 4.0
+"""How much larger or smaller the next epoch of a backlog is at most."""
 FULL = 0.5
 """An epoch with less than this share of the rows that it was to have says nothing about its size."""
 SLACK = 1.25
@@ -39,20 +41,12 @@ class MeasuredEpoch:
     rows: int
     seconds: float
 
-    @property
-    def rows_per_second(self) -> float:
-        return self.rows / max(self.seconds, 1e-9)
-
 
 @dataclass(frozen=True, slots=True)
 class EpochSize:
     """The size of the next epoch, and what is known from those before."""
 
     rows: int
-    best_rate: float = 0.0
-    """Rows per second, of full epochs."""
-    misses: int = 0
-    """Epochs in a row that did not gain; -1 when the size is settled."""
     live_rows: int = 0
     """What fits the latency goal; 0: not known."""
 
@@ -61,9 +55,6 @@ class EpochSize:
         if live and self.live_rows and backlog_rows <= BEHIND_EPOCHS * self.live_rows:
             return self.live_rows
         return self.rows
-
-
-SETTLED = -1
 
 
 def first_size(limits: SizeLimits) -> EpochSize:
@@ -75,13 +66,10 @@ def next_size(size: EpochSize, wanted: int, epoch: MeasuredEpoch, limits: SizeLi
     if epoch.rows <= 0:
         return size
     known = replace(size, live_rows=_live_rows(size, wanted, epoch, limits))
-    if wanted != size.rows or epoch.rows < FULL * wanted or size.misses == SETTLED:
+    if wanted != size.rows or epoch.rows < FULL * wanted:
         return known
-    rate = epoch.rows_per_second
-    if rate >= GAIN * size.best_rate:
-        return replace(known, rows=_bounded(2 * size.rows, limits), best_rate=rate, misses=0)
-    misses = size.misses + 1
-    return replace(known, misses=SETTLED if misses >= MISSES else misses)
+    factor = min(STEP, max(1 / STEP, BACKLOG_SECONDS / max(epoch.seconds, 1e-9)))
+    return replace(known, rows=_bounded(int(max(size.rows, epoch.rows) * factor), limits))
 
 
 def _live_rows(size: EpochSize, wanted: int, epoch: MeasuredEpoch, limits: SizeLimits) -> int:

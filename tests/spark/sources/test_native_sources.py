@@ -14,7 +14,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from spillway.errors import CheckpointError, SourceError, SpillwayError
 from spillway.job.sources import SourceSpec
+from spillway.manager.files.delta_files import DeltaFiles
 from spillway.spark.session.session import Session
+from spillway.state.storage.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,6 +100,23 @@ def test_new_versions_are_read_once_whatever_moves_their_rows(job: Job) -> None:
     assert job.results() == everything
     assert job.run()["run_input_rows"] == 0
     assert job.results() == everything
+
+
+def test_a_table_without_partitions_that_is_created_again_under_a_live_query(job: Job) -> None:
+    plain = job.root / "plain"
+    write_deltalake(str(plain), left(0))
+    write_deltalake(str(plain), left(1), mode="append")
+    files = DeltaFiles("a", str(plain), Storage(str(job.root / "record")))
+    first = files.files()
+    assert [entry.modified_ms for entry in first] == [1, 1] and files.files() is first
+    again = DeltaFiles("a", str(plain), Storage(str(job.root / "record")))
+    write_deltalake(str(plain), left(2), mode="append")
+    assert len(again.files()) == len(files.files()) == 3
+    shutil.rmtree(plain)
+    write_deltalake(str(plain), left(3))
+    for listing in (files, again):
+        with pytest.raises(CheckpointError, match=r"was created again since checkpoint"):
+            listing.files()
 
 
 def test_a_version_that_removes_rows_is_refused_by_name(job: Job) -> None:

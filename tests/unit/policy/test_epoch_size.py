@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.policy.epoch_size import (
+    BACKLOG_SECONDS,
     BEHIND_EPOCHS,
-    SETTLED,
     EpochSize,
     MeasuredEpoch,
     SizeLimits,
@@ -27,25 +27,22 @@ def run(seconds_of: float, per_row: float, limits: SizeLimits, *, live: bool, ep
     return sizes
 
 
-def test_a_backlog_is_worked_off_in_epochs_that_double() -> None:
+def test_epochs_of_a_backlog_grow_to_their_bound() -> None:
     sizes = run(0.3, 1e-6, LIMITS, live=False)
-    assert sizes[:4] == [65_536, 131_072, 262_144, 524_288]
-    assert max(sizes) == LIMITS.most_rows
+    assert sizes[:2] == [65_536, 262_144]
+    assert min(sizes[3:]) == LIMITS.most_rows
 
 
-def test_epochs_stop_growing_when_that_does_not_help() -> None:
-    sizes = run(0.001, 1e-5, LIMITS, live=False)
-    assert sizes[-1] == sizes[-10] <= 4 * 65_536
+def test_epochs_of_a_backlog_take_no_longer_than_they_may() -> None:
+    for per_row in (1e-5, 1e-4, 1e-3):
+        sizes = run(0.1, per_row, LIMITS, live=False)
+        assert 0.5 * BACKLOG_SECONDS <= 0.1 + per_row * sizes[-1] <= 1.1 * BACKLOG_SECONDS
 
 
-def test_one_disturbed_epoch_does_not_end_the_growth() -> None:
+def test_an_epoch_that_had_more_rows_than_wanted_says_so() -> None:
+    """A file is never split."""
     size = first_size(LIMITS)
-    size = next_size(size, size.rows, MeasuredEpoch(size.rows, 0.4), LIMITS)
-    grown = size.rows
-    size = next_size(size, size.rows, MeasuredEpoch(size.rows, 9.0), LIMITS)
-    assert size.rows == grown
-    size = next_size(size, size.rows, MeasuredEpoch(size.rows, 0.5), LIMITS)
-    assert size.rows == 2 * grown
+    assert next_size(size, size.rows, MeasuredEpoch(150_000, 0.2), LIMITS).rows == 600_000
 
 
 def test_a_live_query_meets_its_latency() -> None:
@@ -55,7 +52,7 @@ def test_a_live_query_meets_its_latency() -> None:
 
 
 def test_a_live_query_that_falls_behind_takes_more() -> None:
-    size = EpochSize(rows=500_000, best_rate=1.0, misses=SETTLED, live_rows=10_000)
+    size = EpochSize(rows=500_000, live_rows=10_000)
     assert size.wanted(BEHIND_EPOCHS * 10_000, live=True) == 10_000
     assert size.wanted(BEHIND_EPOCHS * 10_000 + 1, live=True) == 500_000
     assert size.wanted(1, live=False) == 500_000

@@ -31,6 +31,7 @@ class DeltaFiles:
         self._root = root
         self._storage = storage
         self._version: int | None = None
+        self._table = ""
         self._entries: list[FileEntry] = []
         self._versions: dict[str, int] = {}
 
@@ -39,6 +40,8 @@ class DeltaFiles:
         version = delta_version(self._root)
         if version == self._version:
             return self._entries
+        if self._version is not None and (version < self._version or delta_id(self._root) != self._table):
+            raise self._created_again()
         if self._version is None:
             first = self._beginning(version)
             found = [*delta_snapshot(self._root, first), *delta_additions(self._root, first + 1, version)]
@@ -66,7 +69,7 @@ class DeltaFiles:
     def _beginning(self, version: int) -> int:
         """The version at which the query began: this one, if none is on record."""
         record = f"{DIRECTORY}/{self._name}.json"
-        table = delta_id(self._root)
+        table = self._table = delta_id(self._root)
         begun = json.dumps({"format": FORMAT, "table": table, "version": version})
         if self._storage.create_exclusive(record, begun.encode(), sync=True):
             return version
@@ -78,11 +81,14 @@ class DeltaFiles:
                 f"{self._storage.uri(record)} is damaged; restore the checkpoint from a backup"
             ) from None
         if found != table:
-            raise CheckpointError(
-                f"[sources.{self._name}] Delta table {self._root} was created again since checkpoint "
-                f"{self._storage.root} began; use a new checkpoint directory and an empty sink"
-            )
+            raise self._created_again()
         return first
+
+    def _created_again(self) -> CheckpointError:
+        return CheckpointError(
+            f"[sources.{self._name}] Delta table {self._root} was created again since checkpoint "
+            f"{self._storage.root} began; use a new checkpoint directory and an empty sink"
+        )
 
 
 def _entry(file: DeltaFile) -> FileEntry:

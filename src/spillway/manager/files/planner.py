@@ -84,7 +84,7 @@ class _Input:
 
 
 class FilePlanner:
-    """The batches of one query, in order. One thread at a time."""
+    """The batches of one query, in order. One thread plans; another may check and learn meanwhile."""
 
     def __init__(
         self,

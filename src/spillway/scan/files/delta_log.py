@@ -55,8 +55,10 @@ def delta_snapshot(root: str, version: int) -> tuple[DeltaFile, ...]:
     if "deletion_vector" in actions.column_names and actions["deletion_vector"].null_count < len(actions):
         raise _refusal(root, version, "deletion vectors")
     found = []
-    for action in actions.select(["path", "size_bytes", "partition"]).to_pylist():
-        values = {name: None if value is None else str(value) for name, value in action["partition"].items()}
+    columns = [name for name in ("path", "size_bytes", "partition") if name in actions.column_names]
+    for action in actions.select(columns).to_pylist():  # a table without partitions has no such column
+        given = action.get("partition") or {}
+        values = {name: None if value is None else str(value) for name, value in given.items()}
         found.append(_file(root, version, action["path"], action["size_bytes"], values))
     return tuple(sorted(found, key=lambda file: file.path))
 

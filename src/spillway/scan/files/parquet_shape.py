@@ -36,7 +36,8 @@ def parquet_shape(path: str, columns: Sequence[ScanColumn]) -> FileShape:
         raise unreadable(path, error) from error
     places = _places(path, footer, columns)
     if any(column.type in _CALENDAR for column in columns):
-        _check_calendar(path, footer.metadata or {})
+        has_int96 = any(footer.schema.column(place).physical_type == "INT96" for place, _ in places)
+        _check_calendar(path, footer.metadata or {}, b"3.1" if has_int96 else b"3")
     groups = tuple(_group(path, footer.row_group(n), places) for n in range(footer.num_row_groups))
     missing = {column.name.lower() for column in columns} - {column.name.lower() for _, column in places}
     return FileShape(size, groups, frozenset(missing))
@@ -72,10 +73,10 @@ def _places(path: str, footer: Any, columns: Sequence[ScanColumn]) -> list[tuple
     return places
 
 
-def _check_calendar(path: str, notes: dict[bytes, bytes]) -> None:
-    """Files of Spark 2, or written in its calendar, have other days before the year 1582."""
+def _check_calendar(path: str, notes: dict[bytes, bytes], least: bytes) -> None:
+    """Files of a Spark before this version, or written in its calendar, have other days before 1582."""
     version = notes.get(_SPARK_VERSION)
-    if any(key in notes for key in _LEGACY) or (version is not None and version < b"3"):
+    if any(key in notes for key in _LEGACY) or (version is not None and version < least):
         raise LeftToSparkError(f"{path} has dates in the calendar of Spark 2")
 
 

@@ -115,10 +115,11 @@ class InnerFrameJobs:
         """The task as the JVM keeps it; one that was seen before is not told again."""
         noop = NoOpSerializer()
         command = CloudPickleSerializer().dumps((task, None, noop, noop))  # type: ignore[no-untyped-call]
-        if command not in self._functions:
+        function = self._functions.get(command)
+        if function is None:
             if len(self._functions) >= MOST_FUNCTIONS:
                 self._functions.clear()
-            self._functions[command] = self._simple_function(
+            function = self._functions[command] = self._simple_function(
                 bytearray(command),
                 self._environment,
                 self._includes,
@@ -127,7 +128,7 @@ class InnerFrameJobs:
                 self._nothing,
                 self._context._javaAccumulator,
             )
-        return self._functions[command]
+        return function
 
 
 @dataclass(frozen=True, slots=True)

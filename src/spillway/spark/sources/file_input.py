@@ -141,6 +141,8 @@ def _relation(
 
 def _format(given: SourceLike, known: str) -> str:
     """The source's own format where Spark only has its columns (`native_source`)."""
+    if known in NATIVE_FORMATS:
+        return f"{known} of Spark"  # its own connector reads it
     if isinstance(given, SourceSpec) and given.format.lower() in NATIVE_FORMATS:
         return given.format.lower()
     return known

@@ -101,6 +101,7 @@ class BatchReader:
                 else:
                     splits += found
             left.append(tuple(for_spark))
+        splits.sort(key=lambda split: split.tag)  # rows of one input have one schema
         rest = FileBatch(batch.batch_id, tuple(left)) if any(left) else None
         frame = None if rest is None else lambda: self._frames.frame_of(rest)
         return FileRows(self._scans, splits, self._tasks, frame)

@@ -9,9 +9,11 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
@@ -23,6 +25,8 @@ from spillway.state.graph import SCAN, Outgoing, Quota
 from spillway.state.orders import NO_BOUND
 
 _LOG = logging.getLogger(__name__)
+MOST_SHIPPED_BYTES = 32 << 20
+"""Rows that the driver sends with its orders."""
 BEGIN_SECONDS = 0.02
 """How long the scan of the next batch waits for the job of the running epoch to be first in Spark's queue."""
 
@@ -46,13 +50,9 @@ def scan_rows(jobs: FrameJobs, rows: BatchRows | None, shape: EpochShape) -> Sca
         return Scan()
     routing = shape.routing
     few = rows.few()
-    if few is not None:
-        quota = Quota(NO_BOUND, shape.parcel_bytes)
-        outgoing = Outgoing(SCAN, 0, uuid.uuid4().hex[:12], quota, routing.operators_by_target, NO_BOUND)
-        for batch in few:
-            for target, operator, piece, arrived in routing.split(batch):
-                outgoing.write(target, operator, piece, arrived)
-        return Scan(shipped=outgoing.packed({}))
+    shipped = None if few is None else _shipped(few, shape)
+    if shipped is not None:
+        return Scan(shipped=shipped)
     sources = [(frames, reader) for frames, reader in rows.sources(jobs) if frames.partitions]
     tasks = sum(frames.partitions for frames, _ in sources)
     if not tasks:
@@ -62,6 +62,20 @@ def scan_rows(jobs: FrameJobs, rows: BatchRows | None, shape: EpochShape) -> Sca
         scatter.append((frames, ScatterTask(routing, reader, quota, first)))
         first += frames.partitions
     return Scan(jobs.scattered(scatter, routing.targets), tasks)
+
+
+def _shipped(few: Iterator[pa.RecordBatch], shape: EpochShape) -> dict[int, list[bytes]] | None:
+    """The rows in parcels; None if they are larger than they seemed (text that was written once)."""
+    routing, size = shape.routing, 0
+    quota = Quota(NO_BOUND, shape.parcel_bytes)
+    outgoing = Outgoing(SCAN, 0, uuid.uuid4().hex[:12], quota, routing.operators_by_target, NO_BOUND)
+    for batch in few:
+        size += batch.nbytes
+        if size > MOST_SHIPPED_BYTES:
+            return None
+        for target, operator, piece, arrived in routing.split(batch):
+            outgoing.write(target, operator, piece, arrived)
+    return outgoing.packed({})
 
 
 class ScanAhead:
@@ -90,7 +104,9 @@ class ScanAhead:
     def take(self, rows: BatchRows, shape: EpochShape) -> Scan | None:
         """The rows of a batch, if they were scattered for this shape."""
         with self._lock:
-            begun, self._begun = self._begun, None
+            begun = self._begun
+            if begun is not None and begun[0] is rows:
+                self._begun = None
             if self._next is rows:
                 self._next = None
             self._shape = None
@@ -102,7 +118,7 @@ class ScanAhead:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self) -> None:
-        if self._next is not None and self._shape is not None:
+        if self._next is not None and self._shape is not None and self._begun is None:
             rows, shape, self._next, self._shape = self._next, self._shape, None, None
             self._begun = rows, shape, self._thread.submit(self._scattered, rows, shape)
 

@@ -22,10 +22,12 @@ from spillway.plan.operators.tree import Leaf, TreePlan
 from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
 from spillway.plan.rules.planner import plan_view
 from spillway.spark.stream.epoch import Quotas, SparkEpoch
-from spillway.spark.stream.scan import ScanAhead
+from spillway.spark.stream.epoch_shape import EpochShape
+from spillway.spark.stream.scan import ScanAhead, scan_rows
 from spillway.spark.worker import processor
 from spillway.spark.worker.processor import ArrowRows
 from spillway.state.binding.tree import bind_tree
+from spillway.state.graph.routing import Routing, fused_stages
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink
 
@@ -173,3 +175,38 @@ def test_a_quota_that_is_too_small_grows(run: Any, are_few: bool, monkeypatch: p
     run(jobs, are_few, quotas)
     assert jobs.jobs > 1
     assert quotas.stage > 8
+
+
+def test_rows_that_were_scattered_ahead_are_used_once_by_their_own_batch_and_shape() -> None:
+    tree, jobs = Tree(), LocalFrameJobs()
+    placement = tuple(group % 2 for group in range(tree.graph.groups))
+    shape = EpochShape(Routing(tree.graph, placement, 2, fused_stages(tree.graph, placement)), 1 << 20, 8, 8)
+    first, second, third = (Rows(tree, False) for _ in range(3))
+    ahead = ScanAhead(jobs)
+    try:
+        ahead.running(shape)
+        ahead.offer(first)
+        ahead.running(shape)  # a clean-up epoch in between
+        ahead.offer(second)
+        found = ahead.take(first, shape)
+        assert found is not None and found.tasks == 4
+        assert ahead.take(first, shape) is None
+        assert ahead.take(third, shape) is None
+        ahead.running(shape)
+        ahead.offer(third)
+        moved = replace(shape, scan_parcels=16)
+        assert ahead.take(third, moved) is None  # scattered for another shape
+        assert ahead.take(third, shape) is None
+    finally:
+        ahead.close()
+
+
+def test_rows_that_are_larger_than_they_seemed_are_not_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree, jobs = Tree(), LocalFrameJobs()
+    placement = tuple(group % 2 for group in range(tree.graph.groups))
+    shape = EpochShape(Routing(tree.graph, placement, 2, fused_stages(tree.graph, placement)), 1 << 20, 8, 8)
+    rows: Any = Rows(tree, True)
+    assert scan_rows(jobs, rows, shape).shipped
+    monkeypatch.setattr("spillway.spark.stream.scan.MOST_SHIPPED_BYTES", 1000)
+    scan = scan_rows(jobs, rows, shape)
+    assert not scan.shipped and scan.tasks == 4
