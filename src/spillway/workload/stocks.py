@@ -52,10 +52,8 @@ _SESSION_MINUTES = 7 * 60
 _REVIEW_LAG_MINUTES = 60
 _VOLUME_LAG_MINUTES = 5
 _ROWS_PER_KEY = 1.2  # of each stream: symbols times minutes grow with the rows
-_VENUES = pa.array(["NORTH", "HARBOR", "UNION", "DARK"])
-_HOUSES = pa.array(
-    ["Alder & Co", "Brookline", "Castellan", "Dunmore", "Eastgate", "Fennimore", "Glasswright", "Hale"]
-)
+_VENUES = ("NORTH", "HARBOR", "UNION", "DARK")
+_HOUSES = ("Alder & Co", "Brookline", "Castellan", "Dunmore", "Eastgate", "Fennimore", "Glasswright", "Hale")
 _TAGS = {name: np.array([tag], dtype=np.uint64) for tag, name in enumerate(
     ("symbol", "lag", "detail", "level", "phase", "noise", "rating", "target", "merit"))}  # fmt: skip
 
@@ -89,7 +87,9 @@ def stock_rows(stream: str, lo: int, hi: int, *, rows: int, seed: int = 0) -> pa
     noise = unit(combine(key, _TAGS["noise"], index))
     if stream == "prices":
         quoted = _fair_price(market, symbol, minute) * (1 + 0.002 * (noise - 0.5))
-        columns["venue"] = _VENUES.take(pa.array((detail % np.uint64(len(_VENUES))).astype(np.int64)))
+        columns["venue"] = pa.array(_VENUES).take(
+            pa.array((detail % np.uint64(len(_VENUES))).astype(np.int64))
+        )
         columns["price"] = pa.array(np.round(quoted, 2))
     elif stream == "volumes":
         shares = 100 * np.ceil(np.exp(1.0 + 3.5 * noise))
@@ -104,7 +104,9 @@ def stock_rows(stream: str, lo: int, hi: int, *, rows: int, seed: int = 0) -> pa
             1 + 0.08 * (rating - 3) + 0.15 * (merit - 0.5) + 0.1 * spread
         )
         columns["review_id"] = pa.array(index.astype(np.int64))
-        columns["analyst"] = _HOUSES.take(pa.array((detail % np.uint64(len(_HOUSES))).astype(np.int64)))
+        columns["analyst"] = pa.array(_HOUSES).take(
+            pa.array((detail % np.uint64(len(_HOUSES))).astype(np.int64))
+        )
         columns["rating"] = pa.array(rating)
         columns["target"] = pa.array(np.round(target, 2))
     return pa.RecordBatch.from_pydict(columns)

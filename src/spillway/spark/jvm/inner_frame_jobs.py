@@ -44,6 +44,7 @@ class InnerFrameJobs:
         assert jvm is not None and gateway is not None
         client = gateway._gateway_client
         self._context = context
+        self._client = client
         self._scala = context._jsc.sc()
         self._sequence: Callable[..., JavaObject] = jvm.PythonUtils.toSeq
         self._environment = MapConverter().convert(context.environment, client)
@@ -60,6 +61,10 @@ class InnerFrameJobs:
         self._functions: dict[bytes, JavaObject] = {}
 
     def placed(self, partitions: Sequence[Sequence[bytes]], places: Sequence[str | None]) -> Frames:
+        if not any(places):
+            held = [bytearray(pickle.dumps(list(frames), 2)) for frames in partitions]
+            rdd = self._context._jsc.parallelize(ListConverter().convert(held, self._client), len(held))
+            return Frames(self._serde.pythonToJava(rdd, True), len(held))
         pairs = [
             self._pair(
                 bytearray(pickle.dumps(list(frames), 2)), self._sequence([] if place is None else [place])

@@ -41,7 +41,6 @@ from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
 from spillway.plan.rules import Plan, plan_view
 from spillway.policy.spill import default_spill, default_spill_share
-from spillway.spark.compute import plan_computation
 from spillway.spark.jvm import (
     adopt_session,
     build_session,
@@ -151,6 +150,10 @@ class Session:
         **compute: Unpack[ComputeSettings],
     ) -> dict[str, Any]:
         """Compute a view over stored relations; `compute` takes the keys of a job's `[compute]` table."""
+        from spillway.spark.compute import (
+            plan_computation,  # takes a tenth of a second, and `run` needs none of it
+        )
+
         computation = plan_computation(self.spark, view, sources, compute_config(compute), units=read_costs())
         return computation.run(SinkSpec(sink, path, options or {}))
 
