@@ -38,7 +38,7 @@ test-fast: setup     ## everything quick that needs no Spark and no server: a mi
 	$(PYTEST) $(TEST_ARGS) -m "not nightly and not slow" $(wildcard tests/property tests/unit tests/golden tests/docs)
 
 nightly: setup       ## the same tests with 50 times as many random examples, and the large cases: hours
-	HYPOTHESIS_PROFILE=deep $(PYTEST) --timeout=0 -m "" $(TEST_ARGS) tests/property tests/unit tests/maintain tests/spark/stream/test_views.py
+	HYPOTHESIS_PROFILE=deep $(PYTEST) --timeout=0 -m "" $(TEST_ARGS) tests/property tests/unit tests/maintain tests/spark/stream/test_views.py tests/chaos/test_storm.py
 
 histories: setup     ## random histories of the engine for MINUTES=60 minutes, counted
 	$(BIN)/python tests/play_histories.py --minutes $(MINUTES) --workers $(WORKERS)
