@@ -3,13 +3,25 @@
 Signatures are not checked, uploads in parts are kept until they are complete, and listings come in one page.
 """
 
+import io
 import threading
 import uuid
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import BinaryIO
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 ETAG = '"0"'
+
+
+def chunks(sent: BinaryIO) -> Iterator[bytes]:
+    """Chunks, each behind a line with its size; a chunk of AWS has a signature there, and trailers follow."""
+    while size := int(sent.readline().split(b";")[0] or b"0", 16):
+        yield sent.read(size)
+        sent.readline()
+    while sent.readline().strip():
+        pass
 
 
 class S3Server(ThreadingHTTPServer):
@@ -65,8 +77,16 @@ class _Requests(BaseHTTPRequestHandler):
         """The object's bucket/key, the query, the body."""
         address = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(address.query, keep_blank_values=True).items()}
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        return unquote(address.path).lstrip("/"), query, body
+        return unquote(address.path).lstrip("/"), query, self.body()
+
+    def body(self) -> bytes:
+        """What was sent, in chunks of HTTP, of AWS, of both, or as it is."""
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            sent = io.BytesIO(b"".join(chunks(self.rfile)))
+        else:
+            sent = io.BytesIO(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        is_aws = "aws-chunked" in self.headers.get("Content-Encoding", "")
+        return b"".join(chunks(sent)) if is_aws else sent.getvalue()
 
     def do_PUT(self) -> None:
         name, query, body = self.parsed()

@@ -136,6 +136,10 @@ def test_a_checkpoint_that_spark_cannot_reach_is_refused_before_anything_is_writ
     job = write_job(lab, checkpoint=server.uri("bucket/state"))
     assert command("run", job)[0] == 0
     assert lab.results() == lab.duckdb(SQL)
+    late = lab.directory / "data" / "a" / "later.parquet"
+    pq.write_table(pq.read_table(next((lab.directory / "data" / "a").glob("*.parquet"))), late)
+    assert command("run", job)[0] == 0  # state, manifest and file log are read back
+    assert lab.results() == lab.duckdb(SQL) + lab.duckdb(SQL)
 
 
 def test_a_refusal_with_json_is_one_object_on_standard_output(lab: "Lab", command: Command) -> None:
