@@ -131,7 +131,7 @@ def _footer_schema(spark: SparkSession, spec: SourceSpec, known: str | None) -> 
     if spec.format.lower() != "parquet" or not _reads_plainly(spark):
         return None
     try:
-        columns = stream_columns(replace(spec, schema=None, event_time=None))
+        columns = stream_columns(SourceSpec(spec.name, spec.format, spec.path, options=spec.options))
         if known is not None:
             path = Path(unquote(urlsplit(known).path))
             if not path.exists() or list_files(local_path(spec)).partitions:
