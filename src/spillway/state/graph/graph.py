@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spillway.model import GroupSet, Window, all_groups, union
 from spillway.state.orders import CleanupBatch, Orders, Report, lineage
-from spillway.state.rows import GROUP_SQL, CompactionLimits, Cursor, Int64Array, Pending, Run, group_of
+from spillway.state.rows import CompactionLimits, Cursor, Int64Array, Pending, Run, group_of
 from spillway.state.step import Merges, Operator, WireInput
 
 
@@ -93,18 +93,10 @@ class Graph:
         return found
 
     def group_numbers(self, tags: NDArray[np.integer[Any]], hashes: Int64Array) -> Int64Array:
-        """The group of each row on the wire. See `group_sql`."""
+        """The group of each row on the wire."""
         first = np.array([number for number, _ in self.tags])[tags] * self.operator_groups
         groups: Int64Array = first + group_of(hashes, self.operator_groups)
         return groups
-
-    def group_sql(self, tag: str, key_hash: str) -> str:
-        """The same in Spark SQL."""
-        local = GROUP_SQL.format(hash=key_hash, groups=self.operator_groups)
-        if self.is_one:
-            return local
-        first = ",".join(str(number * self.operator_groups) for number, _ in self.tags)
-        return f"element_at(array({first}), {tag} + 1) + {local}"
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
