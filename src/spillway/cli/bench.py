@@ -174,18 +174,36 @@ def start(
 
 @bench.command()
 def spill(
-    rows: StreamRows = 300_000,
+    rows: StreamRows = 1_000_000,
     epochs: StreamFiles = 20,
-    limit_seconds: Annotated[
-        float, typer.Option(help="Stop the peer after this many seconds.", min=1)
-    ] = 120.0,
+    shares: Annotated[
+        str, typer.Option(help="Divisors of the needed memory, separated by commas.")
+    ] = "2,5,20",
+    deferred: Annotated[
+        str | None, typer.Option(help="Divisors that also run with deferred results.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Turns of each variant; medians count.", min=1)] = 1,
+    rocksdb: Annotated[bool, typer.Option(help="Also run Spark's own join with RocksDB.")] = True,
+    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this many seconds.", min=1)] = 300.0,
     pause: Annotated[bool, typer.Option(help="Also measure how long spills of 200 MB delay epochs.")] = True,
     json: AsJson = False,
 ) -> None:
-    """A three-way join with all, half and a fifth of the memory it needs, against Spark with RocksDB."""
-    from spillway.lab.bench import bench_spill
+    """A three-way join with enough memory and with less, against Spark with RocksDB: time, processor time,
+    early results."""
+    from spillway.lab.bench import DEFERRED, bench_spill
 
-    _show(bench_spill(rows=rows, epochs=epochs, limit_seconds=limit_seconds, pause=pause, note=say), json)
+    metrics = bench_spill(
+        rows=rows,
+        epochs=epochs,
+        shares=_numbers(shares, "--shares"),
+        deferred=DEFERRED if deferred is None else _numbers(deferred, "--deferred"),
+        repeats=repeats,
+        rocksdb=rocksdb,
+        limit_seconds=limit_seconds,
+        pause=pause,
+        note=say,
+    )
+    _show(metrics, json)
 
 
 @bench.command()

@@ -20,7 +20,7 @@ from spillway.cli.app import app
         (["latency", "--rate", "1000", "--streams", "2", "--engines", "spillway"], "bench_latency"),
         (["epoch", "--epochs", "40"], "bench_epoch"),
         (["start", "--repeats", "1"], "bench_start"),
-        (["spill", "--no-pause"], "bench_spill"),
+        (["spill", "--no-pause", "--no-rocksdb", "--shares", "5", "--repeats", "2"], "bench_spill"),
         (["maintain", "--indexed"], "bench_maintain"),
         (["compute", "--relations", "3"], "bench_compute"),
     ],

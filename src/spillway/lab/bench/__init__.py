@@ -16,12 +16,14 @@ from spillway.lab.bench.maintain_tables import bench_tables
 from spillway.lab.bench.registry import BENCHMARKS
 from spillway.lab.bench.relocation import SETTINGS, bench_relocation
 from spillway.lab.bench.spill import bench_spill
+from spillway.lab.bench.spill_variant import DEFERRED
 from spillway.lab.bench.start import bench_start
 from spillway.lab.bench.tpch import DEFAULT_QUERIES, bench_tpch
 
 __all__ = [
     "BENCHMARKS",
     "DEFAULT_QUERIES",
+    "DEFERRED",
     "ENGINES",
     "RELATIONS",
     "SETTINGS",

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
-import psutil
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -28,7 +27,16 @@ from spillway.errors import SpillwayError
 from spillway.job import SourceSpec
 from spillway.lab.bench.compute_memory import short_memory, tree_sum
 from spillway.lab.bench.compute_metrics import AS_WRITTEN, CBO, CHOSEN, DUCKDB, SQL_TREES, TREES, QueryRuns
-from spillway.lab.engines import SparkPeer, Turn, noop, query_sum, reason, take_turns, within
+from spillway.lab.engines import (
+    SparkPeer,
+    Turn,
+    noop,
+    query_sum,
+    reason,
+    take_turns,
+    tree_cpu_seconds,
+    within,
+)
 from spillway.spark.compute import Computation, SegmentOutcome, plan_computation
 from spillway.workload import MultiJoin
 
@@ -173,24 +181,9 @@ class ComputeBench:
         jvm = self._spark.sparkContext._jvm
         assert jvm is not None
         jvm.System.gc()
-        before, began = _cpu_seconds(), time.perf_counter()
+        before, began = tree_cpu_seconds(), time.perf_counter()
         within(self._limit_seconds, action, cancel)
-        return time.perf_counter() - began, _cpu_seconds() - before
-
-
-def _cpu_seconds() -> float:
-    """Processor time of this process and its running children: Python, and Spark's JVM."""
-    own = psutil.Process()
-    return sum(_cpu_of(process) for process in (own, *own.children(recursive=True)))
-
-
-def _cpu_of(process: psutil.Process) -> float:
-    """0 for a process that has just ended: Spark ends Python workers that it does not need."""
-    try:
-        times = process.cpu_times()
-    except psutil.NoSuchProcess:
-        return 0.0
-    return float(times.user + times.system)
+        return time.perf_counter() - began, tree_cpu_seconds() - before
 
 
 def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:

@@ -17,6 +17,7 @@ from spillway.lab.engines.live import (
 )
 from spillway.lab.engines.peers import STORES, bare_pyspark_argv, duckdb_argv, spark_argv, spillway_argv
 from spillway.lab.engines.process import GRACE_SECONDS, EngineProcess, run_subprocess
+from spillway.lab.engines.processor_time import tree_cpu_seconds
 from spillway.lab.engines.result import (
     DUCKDB,
     FLINK,
@@ -73,6 +74,7 @@ __all__ = [
     "spark_argv",
     "spillway_argv",
     "take_turns",
+    "tree_cpu_seconds",
     "within",
     "write_fresh_keys",
     "write_join_data",

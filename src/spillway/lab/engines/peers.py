@@ -39,11 +39,18 @@ def spillway_argv(
     cores: int = 2,
     free_run: bool = False,
     memory_bytes: int | None = None,
+    results: str | None = None,
     warm_up_rows: int | None = None,
     shape: str = "join",
 ) -> list[str]:
-    """The command of Spillway's own run; `memory_bytes` is the budget of one processor."""
-    options = {"memory_bytes": memory_bytes, "warm_up_rows": warm_up_rows, "free_run": free_run}
+    """The command of Spillway's own run; `memory_bytes` is the budget of one processor, `results` the key of
+    a job's `[run]` table."""
+    options = {
+        "memory_bytes": memory_bytes,
+        "results": results,
+        "warm_up_rows": warm_up_rows,
+        "free_run": free_run,
+    }
     return _argv("spillway_join", data, out, cores=cores, shape=shape, **options)
 
 

@@ -192,6 +192,7 @@ class EngineProcess:
             results=found.rows if columns else int(answer["results"]),
             seconds=float(answer["seconds"]),
             epoch_seconds=tuple(float(seconds) for seconds in answer["epoch_seconds"]),
+            cpu_seconds=None if answer.get("cpu_seconds") is None else float(answer["cpu_seconds"]),
             finished=bool(answer.get("finished", True)),
             note=str(answer.get("note", "")),
             progress=tuple((float(seconds), int(results)) for seconds, results in answer.get("progress", ())),

@@ -1,8 +1,9 @@
 """What one engine did with one workload, and the ratios between engines.
 
 `seconds` runs from query start to query end in every engine: session start-up, warm-up and counting the
-results are outside. Rows per second are input rows of all streams over that time. Memory is the peak over
-the engine's process tree (see `process_memory` for the two ways of counting).
+results are outside. `cpu_seconds` is the processor time of the same span. Rows per second are input rows of
+all streams over that time. Memory is the peak over the engine's process tree (see `process_memory` for the
+two ways of counting).
 
 Ratios of speed are Spillway over peer (above 1: Spillway is faster); the ratio of memory is Spillway's peak
 over the peer's (below 1: Spillway needs less). Of engines that took turns the ratio of speed is the median
@@ -40,6 +41,9 @@ class PeerResult:
     """From the start of the turn to its answer; in a process's first turn this includes the start."""
     all_seconds: tuple[float, ...] = ()
     """The time of every run, if this one represents several."""
+    cpu_seconds: float | None = None
+    """Processor time of the run in all processes of the engine, if it was measured."""
+    all_cpu_seconds: tuple[float, ...] = ()
     progress: tuple[tuple[float, int], ...] = ()
     """Seconds since the start of the query, and the results that were out by then."""
     journal: str = ""
@@ -74,14 +78,17 @@ class PeerResult:
 
 
 def median_run(runs: Sequence[PeerResult]) -> PeerResult:
-    """The run with the median time (of two, the slower one) and the peaks of all runs; an unfinished run,
-    if there is one."""
+    """The run with the median time (of two, the slower one), the median processor time and the peaks of all
+    runs; an unfinished run, if there is one."""
     unfinished = [run for run in runs if not run.finished]
     chosen = unfinished[0] if unfinished else sorted(runs, key=lambda run: run.seconds)[len(runs) // 2]
     shared = [run.peak_pss_bytes for run in runs if run.peak_pss_bytes is not None]
+    measured = [run.cpu_seconds for run in runs if run.cpu_seconds is not None]
     return replace(
         chosen,
         all_seconds=tuple(run.seconds for run in runs),
+        cpu_seconds=median(measured) if measured else None,
+        all_cpu_seconds=tuple(measured),
         all_answers=frozenset().union(*(run.answers for run in runs if run.finished)),
         peak_rss_bytes=max(run.peak_rss_bytes for run in runs),
         peak_pss_bytes=max(shared, default=None),

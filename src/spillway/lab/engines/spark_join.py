@@ -34,6 +34,7 @@ from spillway.lab.engines.data import (
 )
 from spillway.lab.engines.peers import STORES, Store
 from spillway.lab.engines.process import serve
+from spillway.lab.engines.processor_time import tree_cpu_seconds
 from spillway.lab.engines.result import PeerResult
 from spillway.spark.jvm import (
     CHECKPOINT_FILES,
@@ -114,10 +115,10 @@ def run(
     view = joined(spark, shape, data, free_run=free_run)
     writer = view.writeStream.format("parquet").outputMode("append").trigger(availableNow=True)
     writer = writer.option("path", str(out / "results")).option("checkpointLocation", str(out / "checkpoint"))
-    began, wall = time.perf_counter(), time.time()
+    before, began, wall = tree_cpu_seconds(), time.perf_counter(), time.time()
     query = writer.start()
     finished = _await(query, limit_seconds)
-    seconds = time.perf_counter() - began
+    seconds, cpu_seconds = time.perf_counter() - began, tree_cpu_seconds() - before
     if not finished:
         query.stop()
     progress = [each for each in query.recentProgress if each.numInputRows > 0]
@@ -126,6 +127,7 @@ def run(
         rows_in=sum(each.numInputRows for each in progress),
         results=parquet_row_count(out / "results") if finished else 0,
         seconds=seconds,
+        cpu_seconds=cpu_seconds,
         epoch_seconds=tuple(each.durationMs["triggerExecution"] / 1000 for each in progress),
         finished=finished,
         note="" if finished else f"stopped after {limit_seconds:g} s",

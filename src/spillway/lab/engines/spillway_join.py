@@ -6,7 +6,9 @@ files before the clock starts, and its clock runs from the start of the query to
 
 import argparse
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from spillway.job import SourceSpec
@@ -20,6 +22,7 @@ from spillway.lab.engines.data import (
     write_warm_up,
 )
 from spillway.lab.engines.process import serve
+from spillway.lab.engines.processor_time import tree_cpu_seconds
 from spillway.lab.engines.result import SPILLWAY, PeerResult
 from spillway.manager.journal import FILE_NAME
 from spillway.spark.session import Session
@@ -33,8 +36,9 @@ def run(
     processors: int,
     *,
     free_run: bool,
-    memory_bytes: int | None = None,
+    run_options: Mapping[str, Any] = MappingProxyType({}),
 ) -> PeerResult:
+    """One run; `run_options` are keys of a job's `[run]` table, such as the budget."""
     options = {} if free_run else {"maxFilesPerTrigger": "1"}
     sources = {
         stream: SourceSpec(stream, "parquet", str(data / stream), shape.schema_sql, options)
@@ -47,7 +51,7 @@ def run(
         epoch_seconds.append(entry["seconds"]["total"])
         progress.append((time.perf_counter() - began, progress[-1][1] + entry["results"]))
 
-    began = time.perf_counter()
+    before, began = tree_cpu_seconds(), time.perf_counter()
     query = session.run(
         shape.view_sql,
         sources,
@@ -56,9 +60,10 @@ def run(
         path=str(out / "results"),
         processors=processors,
         listener=note,
-        memory_bytes=memory_bytes,
+        **run_options,
     )
     query.awaitTermination()
+    cpu_seconds = tree_cpu_seconds() - before
     summary = query.summary()
     planned = time.perf_counter() - began - summary["seconds"]
     return PeerResult(
@@ -66,6 +71,7 @@ def run(
         rows_in=summary["input_rows"],
         results=parquet_row_count(out / "results"),
         seconds=summary["seconds"],
+        cpu_seconds=cpu_seconds,
         epoch_seconds=tuple(epoch_seconds),
         progress=tuple((at - planned, results) for at, results in progress[1:]),
         journal=str(out / "checkpoint" / FILE_NAME),
@@ -81,9 +87,12 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
     parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
+    parser.add_argument("--results", help="early or deferred; as the engine does by itself if left out")
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS, help="0: none")
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
+    given = {"memory_bytes": arguments.memory_bytes, "results": arguments.results}
+    run_options = {key: value for key, value in given.items() if value is not None}
     with Session(settings={"spark.master": f"local[{arguments.cores},4]", **HELD_FOR_LONG}) as session:
         if arguments.warm_up_rows:
             warm_up = arguments.out / "warm-up"
@@ -92,7 +101,7 @@ def main() -> None:
         serve(
             lambda: run(
                 session, shape, arguments.data, fresh(arguments.out), arguments.cores,
-                free_run=arguments.free_run, memory_bytes=arguments.memory_bytes,
+                free_run=arguments.free_run, run_options=run_options,
             )
         )  # fmt: skip
 

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from kit.entries import made_epoch, made_part
+from spillway.errors import JobError
 from spillway.lab.bench.spill_metrics import (
-    FIFTH,
-    FULL,
-    HALF,
     cleanup_rows_ratio,
+    cpu_ratio,
     peak_resident_bytes,
     seconds_to_half,
     spill_metrics,
     spill_pause_share,
     spill_pauses,
 )
-from spillway.lab.engines.result import SPARK_ROCKSDB, PeerResult
+from spillway.lab.bench.spill_variant import FIFTH, FULL, HALF, SpillVariant, spill_variants
+from spillway.lab.engines.result import SPARK_ROCKSDB, PeerResult, median_run
 from spillway.manager.journal.entry import EpochEntry, EpochKind
 from spillway.manager.spill import Spill
 
@@ -81,8 +81,8 @@ def test_needed_memory_is_the_largest_state_of_a_processor() -> None:
 def test_all_metrics() -> None:
     metrics = spill_metrics(
         [
-            result(FULL, 10, progress=((4.0, 15), (8.0, 30))),
-            result(HALF, 12, progress=((5.0, 14), (9.0, 30))),
+            result(FULL, 10, cpu_seconds=6.0, progress=((4.0, 15), (8.0, 30))),
+            result(HALF, 12, cpu_seconds=9.0, progress=((5.0, 14), (9.0, 30))),
             result(FIFTH, 20, progress=((6.0, 10), (20.0, 30))),
             result(SPARK_ROCKSDB, 80, progress=((50.0, 20), (80.0, 30))),
         ],
@@ -95,6 +95,10 @@ def test_all_metrics() -> None:
     assert metrics["spills"] == {FULL: 0, HALF: 3, FIFTH: 3}
     assert metrics["results_runtime"] == {FULL: 5, HALF: 20, FIFTH: 20}
     assert metrics["results_cleanup"] == {FULL: 0, HALF: 10, FIFTH: 10}
+    assert metrics["cpu_seconds"] == {FULL: 6.0, HALF: 9.0, FIFTH: None, SPARK_ROCKSDB: None}
+    assert metrics["cpu_ratio"] == {HALF: 1.5, FIFTH: None}
+    assert metrics["epochs_runtime"] == {FULL: 1, HALF: 3, FIFTH: 3}
+    assert metrics["epochs_cleanup"] == {FULL: 0, HALF: 1, FIFTH: 1}
     assert set(metrics["spill_pause_share"]) == set(metrics["cleanup_rows_ratio"]) == {HALF, FIFTH}
 
 
@@ -107,3 +111,21 @@ def test_a_stopped_peer_counts_with_its_limit_and_a_failed_run_has_no_ratio() ->
     failed = spill_metrics([result(FIFTH, 30, finished=False), stopped], {})
     assert failed["ratio_fifth_to_rocksdb"] is None
     assert failed["results_agree"] is False
+
+
+def test_processor_time_of_turns_is_compared_round_by_round() -> None:
+    enough = median_run([result(FULL, 1, cpu_seconds=seconds) for seconds in (4.0, 2.0, 8.0)])
+    short = median_run([result(HALF, 1, cpu_seconds=seconds) for seconds in (6.0, 4.0, 8.0)])
+    assert (enough.cpu_seconds, short.cpu_seconds) == (4.0, 6.0)
+    assert cpu_ratio(enough, short) == 1.5  # of 1.5, 2 and 1
+    assert cpu_ratio(None, short) is None
+    assert cpu_ratio(enough, replace(short, finished=False)) is None
+    assert cpu_ratio(replace(enough, cpu_seconds=None, all_cpu_seconds=()), short) is None
+
+
+def test_variants_are_shares_with_early_and_with_deferred_results() -> None:
+    assert [variant.name for variant in spill_variants((2, 5), ())] == [FULL, HALF, FIFTH]
+    assert spill_variants((), (5,))[1:] == (SpillVariant("spillway-1/5-deferred", 5, "deferred"),)
+    for wrong in ((0,), (2, 2)):
+        with pytest.raises(JobError, match="--shares"):
+            spill_variants(wrong, ())
