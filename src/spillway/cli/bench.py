@@ -207,6 +207,41 @@ def spill(
 
 
 @bench.command()
+def scarce(
+    scale: Annotated[float, typer.Option(help="Scale factor of the generated tables.", min=0.001)] = 1.0,
+    data: Annotated[
+        Path | None, typer.Option(help="A directory with lineitem.parquet and so on, instead.")
+    ] = None,
+    query: Annotated[str, typer.Option(help="A query of TPC-H that has a tree.")] = "q9_columns",
+    memory: Annotated[str, typer.Option(help="Budget of one processor.")] = "24MB",
+    files: Annotated[int, typer.Option(help="Files per table; one is read per epoch.", min=1)] = 12,
+    planned: Annotated[bool, typer.Option("--planned", help="Take the planner's own tree.")] = False,
+    deferred: Annotated[bool, typer.Option("--deferred", help="Also run with deferred results.")] = False,
+    repeats: Annotated[int, typer.Option(help="Turns of each variant; medians count.", min=1)] = 1,
+    limit_seconds: Annotated[float, typer.Option(help="Stop a run after this many seconds.", min=1)] = 600.0,
+    json: AsJson = False,
+) -> None:
+    """A TPC-H query over streams of files, with enough memory and with little: time, processor time,
+    exactness."""
+    from spillway.lab.bench import bench_scarce
+    from spillway.model import parse_bytes
+
+    metrics = bench_scarce(
+        scale=scale,
+        data=data,
+        query=query,
+        memory_bytes=parse_bytes(memory, "--memory"),
+        files=files,
+        planned=planned,
+        deferred=deferred,
+        repeats=repeats,
+        limit_seconds=limit_seconds,
+        note=say,
+    )
+    _show(metrics, json)
+
+
+@bench.command()
 def relocation(
     rows: Annotated[int, typer.Option(help="Rows per stream.", min=1000)] = 240_000,
     epochs: Annotated[int, typer.Option(help="Files per stream; one is read per epoch.", min=20)] = 45,

@@ -10,7 +10,7 @@ from spillway.workload.multi_join import RESULT_ROWS, ROWS, MultiJoin, generate_
 from spillway.workload.options import StreamOptions, parse_options
 from spillway.workload.row_slices import count_results, keys, rows
 from spillway.workload.stocks import STOCK_QUERY_SQL, STOCK_SCHEMAS_SQL, STOCK_VIEW_SQL, write_stock_streams
-from spillway.workload.tpch import QUERIES, tables_of
+from spillway.workload.tpch import QUERIES, STREAM_TREES, tables_of, tables_read
 from spillway.workload.tree_workload import SCHEMA_SQL, STREAMS, TREE, VIEW, TreeWorkload
 from spillway.workload.uniform import UniformJoin
 from spillway.workload.workload import Workload
@@ -24,6 +24,7 @@ __all__ = [
     "STOCK_SCHEMAS_SQL",
     "STOCK_VIEW_SQL",
     "STREAMS",
+    "STREAM_TREES",
     "TREE",
     "VIEW",
     "MultiJoin",
@@ -37,6 +38,7 @@ __all__ = [
     "parse_options",
     "rows",
     "tables_of",
+    "tables_read",
     "write_stock_streams",
     "write_stream",
     "write_streams",

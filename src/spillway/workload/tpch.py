@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from spillway.errors import JobError
 
@@ -94,18 +95,27 @@ QUERIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+STREAM_TREES: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+    {"q9_columns": ((((("l", "ps"), ("s", "n")), "p"), "o"))}
+)
+"""The joins of queries that also run over streams. This one joins `partsupp` on both of its keys."""
+
 
 def tables_of(query: str, directory: Path) -> dict[str, Path]:
     """The tables that a query reads: `DIR/name.parquet`, or a directory of files `DIR/name`."""
+    found = {}
+    for name in tables_read(query):
+        places = [path for path in (directory / f"{name}.parquet", directory / name) if path.exists()]
+        if not places:
+            raise JobError(
+                f"{directory} has no {name}.parquet; make the tables by tpchgen-cli parquet --output-dir"
+            )
+        found[name] = places[0]
+    return found
+
+
+def tables_read(query: str) -> tuple[str, ...]:
+    """The names of the tables that a query reads."""
     if query not in QUERIES:
         raise JobError(f"query {query}: must be one of {', '.join(QUERIES)}")
-    found = {}
-    for name in TABLES:
-        if re.search(rf"\b{name} ", QUERIES[query]):
-            places = [path for path in (directory / f"{name}.parquet", directory / name) if path.exists()]
-            if not places:
-                raise JobError(
-                    f"{directory} has no {name}.parquet; make the tables by tpchgen-cli parquet --output-dir"
-                )
-            found[name] = places[0]
-    return found
+    return tuple(name for name in TABLES if re.search(rf"\b{name} ", QUERIES[query]))

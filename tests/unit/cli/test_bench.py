@@ -21,6 +21,7 @@ from spillway.cli.app import app
         (["epoch", "--epochs", "40"], "bench_epoch"),
         (["start", "--repeats", "1"], "bench_start"),
         (["spill", "--no-pause", "--no-rocksdb", "--shares", "5", "--repeats", "2"], "bench_spill"),
+        (["scarce", "--scale", "0.1", "--memory", "8MB", "--deferred"], "bench_scarce"),
         (["maintain", "--indexed"], "bench_maintain"),
         (["compute", "--relations", "3"], "bench_compute"),
     ],

@@ -15,6 +15,7 @@ from spillway.lab.bench.maintain_data import postgres_servers
 from spillway.lab.bench.maintain_tables import bench_tables
 from spillway.lab.bench.registry import BENCHMARKS
 from spillway.lab.bench.relocation import SETTINGS, bench_relocation
+from spillway.lab.bench.scarce import bench_scarce
 from spillway.lab.bench.spill import bench_spill
 from spillway.lab.bench.spill_variant import DEFERRED
 from spillway.lab.bench.start import bench_start
@@ -33,6 +34,7 @@ __all__ = [
     "bench_latency",
     "bench_maintain",
     "bench_relocation",
+    "bench_scarce",
     "bench_spill",
     "bench_start",
     "bench_tables",

@@ -8,23 +8,21 @@ How long a spill delays an epoch is measured separately, with more rows: when 20
 freed.
 """
 
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from spillway.errors import JobError
-from spillway.lab.bench.spill_metrics import peak_resident_bytes, spill_metrics, spill_pauses
+from spillway.lab.bench.budget_metrics import peak_resident_bytes
+from spillway.lab.bench.budget_runs import BudgetRuns, result_line
+from spillway.lab.bench.spill_metrics import spill_metrics, spill_pauses
 from spillway.lab.bench.spill_variant import FULL, SpillVariant, spill_variants
 from spillway.lab.engines import (
     GRACE_SECONDS,
     SPARK_ROCKSDB,
-    EngineProcess,
     PeerResult,
-    median_run,
     run_subprocess,
     spark_argv,
     spillway_argv,
@@ -55,89 +53,56 @@ def bench_spill(
     """Runs all variants and compares them; `limit_seconds` stops a slow run."""
     variants = spill_variants(shares, deferred)
     with tempfile.TemporaryDirectory(prefix="spillway-bench-spill-") as scratch:
-        data = Path(scratch) / "data"
+        root = Path(scratch)
         note(f"writing {rows:,} rows per stream in {epochs} files")
-        write_join_data(data, rows=rows, files=epochs)
-        with SpillRuns(data, Path(scratch), limit_seconds, note) as runs:
-            needed_bytes = runs.first_turn(max(variant.divisor for variant in variants))
+        write_join_data(root / "data", rows=rows, files=epochs)
+        with BudgetRuns(limit_seconds, note) as runs:
+            first = runs.turn(FULL, _argv(root, SpillVariant(FULL, 0), 0, limit_seconds))
+            needed_bytes = _needed_bytes(first, max(variant.divisor for variant in variants))
             for number in range(repeats):
                 for variant in variants[:: -1 if number % 2 else 1]:
                     if number or variant.name != FULL:
-                        runs.turn(variant)
-            if rocksdb:
-                runs.rocksdb()
+                        runs.turn(variant.name, _argv(root, variant, needed_bytes, limit_seconds))
             results, journals = runs.results(), runs.journals()
+        if rocksdb:
+            results.append(_rocksdb(root, limit_seconds, note))
     settings = {"rows": rows, "epochs": epochs, "repeats": repeats, "needed_bytes": needed_bytes}
     metrics = {"bench": "spill", **settings, **spill_metrics(results, journals)}
     return metrics | {"spill_pauses": _pauses(limit_seconds, note)} if pause else metrics
 
 
-class SpillRuns:
-    """The processes of the variants, and what their turns gave so far."""
+def _argv(root: Path, variant: SpillVariant, needed_bytes: int, limit_seconds: float) -> list[str]:
+    return spillway_argv(
+        root / "data",
+        root / variant.name.replace("/", "-"),
+        memory_bytes=needed_bytes // variant.divisor if variant.divisor else None,
+        results=variant.results,
+        limit_seconds=limit_seconds,
+    )
 
-    def __init__(self, data: Path, scratch: Path, limit_seconds: float, note: Callable[[str], None]) -> None:
-        self._data, self._scratch, self._limit_seconds, self._note = data, scratch, limit_seconds, note
-        self._taken: dict[str, list[PeerResult]] = {}
-        self._processes: dict[str, EngineProcess] = {}
-        self._open = ExitStack()
-        self._needed_bytes = 0
 
-    def __enter__(self) -> "SpillRuns":
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._open.close()
-
-    def first_turn(self, largest_divisor: int) -> int:
-        """Run without a limit: the bytes that the state of a processor needs."""
-        first = self.turn(SpillVariant(FULL, 0))
-        if not first.finished:
-            raise JobError(f"bench spill: the run without a limit failed: {first.note}")
-        self._needed_bytes = peak_resident_bytes(read_journal(Path(first.journal)))
-        if self._needed_bytes // max(1, largest_divisor) < MINIMUM_BYTES:
-            raise JobError(
-                f"bench spill: the state needs {self._needed_bytes} bytes per processor, and "
-                f"1/{largest_divisor} of it is less than the smallest budget, {MINIMUM_BYTES} bytes: "
-                "use more --rows, or larger --shares"
-            )
-        return self._needed_bytes
-
-    def turn(self, variant: SpillVariant) -> PeerResult:
-        """One run of a variant; one that did not finish before is not run again."""
-        name, taken = variant.name, self._taken.setdefault(variant.name, [])
-        if taken and not taken[-1].finished:
-            return taken[-1]
-        if name not in self._processes:
-            budget = self._needed_bytes // variant.divisor if variant.divisor else None
-            out = self._scratch / f"spillway-{len(self._processes)}"
-            argv = spillway_argv(self._data, out, memory_bytes=budget, results=variant.results)
-            self._processes[name] = self._open.enter_context(EngineProcess(argv, engine=name))
-        self._note(f"running {name}")
-        result = self._processes[name].turn(self._limit_seconds + GRACE_SECONDS)
-        taken.append(result)
-        self._note(_line(result))
-        if result.output:
-            shutil.rmtree(result.output)  # its checksum is known, and many runs would fill a disk
-        return result
-
-    def rocksdb(self) -> None:
-        """One run of the peer."""
-        out, limit_seconds = self._scratch / "rocksdb", self._limit_seconds
-        argv = spark_argv(
-            self._data, out, "rocksdb", limit_seconds=limit_seconds, warm_up_rows=PEER_WARM_UP_ROWS
+def _needed_bytes(first: PeerResult, largest_divisor: int) -> int:
+    """What the state of a processor takes in the run without a limit."""
+    if not first.finished:
+        raise JobError(f"bench spill: the run without a limit failed: {first.note}")
+    needed_bytes = peak_resident_bytes(read_journal(Path(first.journal)))
+    if needed_bytes // max(1, largest_divisor) < MINIMUM_BYTES:
+        raise JobError(
+            f"bench spill: the state needs {needed_bytes} bytes per processor, and 1/{largest_divisor} of it "
+            f"is less than the smallest budget, {MINIMUM_BYTES} bytes: use more --rows, or larger --shares"
         )
-        self._taken[SPARK_ROCKSDB] = [_run(SPARK_ROCKSDB, argv, limit_seconds, self._note)]
+    return needed_bytes
 
-    def results(self) -> list[PeerResult]:
-        return [median_run(taken) for taken in self._taken.values()]
 
-    def journals(self) -> dict[str, list[EpochEntry]]:
-        """The epochs of the runs in `results`, if they finished."""
-        return {
-            result.engine: list(read_journal(Path(result.journal))) if result.finished else []
-            for result in self.results()
-            if result.engine in self._processes
-        }
+def _rocksdb(root: Path, limit_seconds: float, note: Callable[[str], None]) -> PeerResult:
+    argv = spark_argv(
+        root / "data",
+        root / "rocksdb",
+        "rocksdb",
+        limit_seconds=limit_seconds,
+        warm_up_rows=PEER_WARM_UP_ROWS,
+    )
+    return _run(SPARK_ROCKSDB, argv, limit_seconds, note)
 
 
 def _pauses(limit_seconds: float, note: Callable[[str], None]) -> list[dict[str, float]]:
@@ -166,11 +131,5 @@ def run_with_journal(
 def _run(name: str, argv: list[str], limit_seconds: float, note: Callable[[str], None]) -> PeerResult:
     note(f"running {name}")
     result = replace(run_subprocess(argv, limit_seconds + GRACE_SECONDS, engine=name), engine=name)
-    note(_line(result))
+    note(result_line(result))
     return result
-
-
-def _line(result: PeerResult) -> str:
-    cpu = "" if result.cpu_seconds is None else f" ({result.cpu_seconds:.1f} of processors)"
-    line = f"{result.engine}: {result.seconds:.1f} s{cpu}, {result.results:,} results"
-    return f"{line} ({result.note})" if result.note else line

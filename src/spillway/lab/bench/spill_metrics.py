@@ -4,18 +4,16 @@ How they are computed: the time to half is that of the first commit after which 
 results are out. The pause of a spill is the time in which a processor frees memory, the longest of all
 processors, over the time of its epoch. The ratio of clean-up is rows that drove a probe in clean-up epochs
 per second of those epochs, over the same of the epochs with input; both include the fixed cost of a job. A
-row of the last input drives several terms of the clean-up and counts in each. The ratio of processor time is
-that of a variant over that of enough memory; of variants that took turns, the median over the rounds. A
-variant that was repeated is represented by its run of median time; processor times are medians.
+row of the last input drives several terms of the clean-up and counts in each. `budget_metrics` has the rest.
 
 A metric that cannot be computed is None, never 0. A peer that was stopped early counts with its limit: then
 the ratio to it is the most that it can be.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 from typing import Any
 
+from spillway.lab.bench.budget_metrics import budget_metrics, cleanup_epochs, input_epochs
 from spillway.lab.bench.spill_variant import FIFTH, FULL
 from spillway.lab.engines import SPARK_ROCKSDB, PeerResult, results_agree
 from spillway.manager.journal import EpochEntry
@@ -30,43 +28,16 @@ def spill_metrics(
     final = max(counts, default=0)
     short = {name: epochs for name, epochs in journals.items() if name != FULL}
     return {
-        "seconds": {name: result.seconds for name, result in by_name.items()},
-        "all_seconds": {
-            name: [round(seconds, 2) for seconds in result.all_seconds] for name, result in by_name.items()
-        },
-        "cpu_seconds": {name: _rounded(result.cpu_seconds) for name, result in by_name.items()},
-        "all_cpu_seconds": {
-            name: [round(seconds, 2) for seconds in result.all_cpu_seconds]
-            for name, result in by_name.items()
-        },
-        "cpu_ratio": {name: _rounded(cpu_ratio(by_name.get(FULL), by_name[name])) for name in short},
+        **budget_metrics(results, journals, FULL),
         "seconds_to_half": {
             name: seconds_to_half(result.progress, final) for name, result in by_name.items()
         },
-        "results": {name: result.results for name, result in by_name.items()},
         "checksums": {name: result.checksum for name, result in by_name.items() if result.checksum},
         "results_agree": results_agree(results),
-        "finished": {name: result.finished for name, result in by_name.items()},
-        "notes": {name: result.note for name, result in by_name.items() if result.note},
-        "spills": {name: sum(len(e.spills) for e in epochs) for name, epochs in journals.items()},
-        "results_runtime": {name: _results(_input_epochs(epochs)) for name, epochs in journals.items()},
-        "results_cleanup": {name: _results(_cleanup_epochs(epochs)) for name, epochs in journals.items()},
-        "epochs_runtime": {name: len(_input_epochs(epochs)) for name, epochs in journals.items()},
-        "epochs_cleanup": {name: len(_cleanup_epochs(epochs)) for name, epochs in journals.items()},
         "ratio_fifth_to_rocksdb": _ratio(by_name.get(FIFTH), by_name.get(SPARK_ROCKSDB)),
         "spill_pause_share": {name: spill_pause_share(epochs) for name, epochs in short.items()},
         "cleanup_rows_ratio": {name: cleanup_rows_ratio(epochs) for name, epochs in short.items()},
     }
-
-
-def cpu_ratio(enough: PeerResult | None, short: PeerResult) -> float | None:
-    """Processor time over that with enough memory."""
-    if enough is None or not (enough.finished and short.finished):
-        return None
-    if len(enough.all_cpu_seconds) == len(short.all_cpu_seconds) > 1:
-        pairs = zip(short.all_cpu_seconds, enough.all_cpu_seconds, strict=True)
-        return median(ours / least for ours, least in pairs)
-    return short.cpu_seconds / enough.cpu_seconds if short.cpu_seconds and enough.cpu_seconds else None
 
 
 def seconds_to_half(progress: Sequence[tuple[float, int]], results: int) -> float | None:
@@ -104,35 +75,14 @@ def spill_pauses(epochs: Iterable[EpochEntry]) -> list[dict[str, float]]:
 
 def cleanup_rows_ratio(epochs: Sequence[EpochEntry]) -> float | None:
     """Speed of clean-up over speed at run time, in probing rows per second."""
-    cleanup, runtime = _rows_per_s(_cleanup_epochs(epochs)), _rows_per_s(_input_epochs(epochs))
+    cleanup, runtime = _rows_per_s(cleanup_epochs(epochs)), _rows_per_s(input_epochs(epochs))
     return cleanup / runtime if cleanup is not None and runtime else None
-
-
-def peak_resident_bytes(epochs: Iterable[EpochEntry]) -> int:
-    """The most state that any one processor held after any epoch."""
-    return max((processor.resident_bytes for entry in epochs for processor in entry.processors), default=0)
 
 
 def _rows_per_s(epochs: Sequence[EpochEntry]) -> float | None:
     seconds = sum(entry.seconds.total for entry in epochs)
     rows = sum(processor.probed_rows for entry in epochs for processor in entry.processors)
     return rows / seconds if seconds > 0 else None
-
-
-def _input_epochs(epochs: Iterable[EpochEntry]) -> list[EpochEntry]:
-    return [entry for entry in epochs if not entry.is_cleanup]
-
-
-def _cleanup_epochs(epochs: Iterable[EpochEntry]) -> list[EpochEntry]:
-    return [entry for entry in epochs if entry.is_cleanup]
-
-
-def _results(epochs: Iterable[EpochEntry]) -> int:
-    return sum(entry.results for entry in epochs)
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 2)
 
 
 def _ratio(own: PeerResult | None, peer: PeerResult | None) -> float | None:

@@ -15,7 +15,15 @@ from spillway.lab.engines.live import (
     expected_sum,
     write_waiting,
 )
-from spillway.lab.engines.peers import STORES, bare_pyspark_argv, duckdb_argv, spark_argv, spillway_argv
+from spillway.lab.engines.multiset import MultisetDifference, multiset_difference
+from spillway.lab.engines.peers import (
+    STORES,
+    bare_pyspark_argv,
+    duckdb_argv,
+    spark_argv,
+    spillway_argv,
+    tpch_argv,
+)
 from spillway.lab.engines.process import GRACE_SECONDS, EngineProcess, run_subprocess
 from spillway.lab.engines.processor_time import tree_cpu_seconds
 from spillway.lab.engines.result import (
@@ -32,6 +40,7 @@ from spillway.lab.engines.result import (
 from spillway.lab.engines.result_sum import NULL, ResultSum, parquet_sum, query_sum
 from spillway.lab.engines.spark_compute import SparkPeer, noop
 from spillway.lab.engines.time_limit import TimeIsOverError, within
+from spillway.lab.engines.tpch_data import generate_tables, split_table
 from spillway.lab.engines.turns import Turn, reason, take_turns
 
 __all__ = [
@@ -52,6 +61,7 @@ __all__ = [
     "VISIBLE_NAME",
     "EngineProcess",
     "LiveJob",
+    "MultisetDifference",
     "PeerResult",
     "ResultSum",
     "Schedule",
@@ -62,7 +72,9 @@ __all__ = [
     "compare",
     "duckdb_argv",
     "expected_sum",
+    "generate_tables",
     "median_run",
+    "multiset_difference",
     "noop",
     "parquet_sum",
     "prepare_flink_live",
@@ -73,7 +85,9 @@ __all__ = [
     "run_subprocess",
     "spark_argv",
     "spillway_argv",
+    "split_table",
     "take_turns",
+    "tpch_argv",
     "tree_cpu_seconds",
     "within",
     "write_fresh_keys",

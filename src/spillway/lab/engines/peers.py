@@ -40,6 +40,7 @@ def spillway_argv(
     free_run: bool = False,
     memory_bytes: int | None = None,
     results: str | None = None,
+    limit_seconds: float | None = None,
     warm_up_rows: int | None = None,
     shape: str = "join",
 ) -> list[str]:
@@ -48,10 +49,34 @@ def spillway_argv(
     options = {
         "memory_bytes": memory_bytes,
         "results": results,
+        "limit_seconds": limit_seconds,
         "warm_up_rows": warm_up_rows,
         "free_run": free_run,
     }
     return _argv("spillway_join", data, out, cores=cores, shape=shape, **options)
+
+
+def tpch_argv(
+    data: Path,
+    out: Path,
+    query: str,
+    *,
+    cores: int = 2,
+    planned: bool = False,
+    memory_bytes: int | None = None,
+    results: str | None = None,
+    limit_seconds: float | None = None,
+    warm_up: Path | None = None,
+) -> list[str]:
+    """The command of a TPC-H query over streams of files; `planned` takes the planner's own tree."""
+    options = {
+        "planned": planned,
+        "memory_bytes": memory_bytes,
+        "results": results,
+        "limit_seconds": limit_seconds,
+        "warm_up": warm_up,
+    }
+    return _argv("spillway_tpch", data, out, query=query, cores=cores, **options)
 
 
 def duckdb_argv(data: Path, out: Path, *, threads: int = 2, shape: str = "join") -> list[str]:

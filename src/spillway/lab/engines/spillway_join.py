@@ -1,30 +1,20 @@
 """Spillway's own run of the join benchmark, under the same rules as its peers.
 
-A program (see `process`). Like the Spark peer it runs the same view once over other
-files before the clock starts, and its clock runs from the start of the query to its end.
+A program (see `process`). Like the Spark peer it runs the same view once over other files before the clock
+starts.
 """
 
 import argparse
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from spillway.job import SourceSpec
-from spillway.lab.engines.data import (
-    HELD_FOR_LONG,
-    SHAPES,
-    WARM_UP_ROWS,
-    JoinShape,
-    fresh,
-    parquet_row_count,
-    write_warm_up,
-)
+from spillway.lab.engines.data import HELD_FOR_LONG, SHAPES, WARM_UP_ROWS, JoinShape, fresh, write_warm_up
 from spillway.lab.engines.process import serve
-from spillway.lab.engines.processor_time import tree_cpu_seconds
-from spillway.lab.engines.result import SPILLWAY, PeerResult
-from spillway.manager.journal import FILE_NAME
+from spillway.lab.engines.result import PeerResult
+from spillway.lab.engines.spillway_run import run_view
 from spillway.spark.session import Session
 
 
@@ -37,45 +27,21 @@ def run(
     *,
     free_run: bool,
     run_options: Mapping[str, Any] = MappingProxyType({}),
+    limit_seconds: float | None = None,
 ) -> PeerResult:
-    """One run; `run_options` are keys of a job's `[run]` table, such as the budget."""
     options = {} if free_run else {"maxFilesPerTrigger": "1"}
     sources = {
         stream: SourceSpec(stream, "parquet", str(data / stream), shape.schema_sql, options)
         for stream in shape.streams
     }
-    epoch_seconds: list[float] = []
-    progress: list[tuple[float, int]] = [(0.0, 0)]
-
-    def note(entry: dict[str, Any]) -> None:
-        epoch_seconds.append(entry["seconds"]["total"])
-        progress.append((time.perf_counter() - began, progress[-1][1] + entry["results"]))
-
-    before, began = tree_cpu_seconds(), time.perf_counter()
-    query = session.run(
+    return run_view(
+        session,
         shape.view_sql,
         sources,
-        checkpoint=str(out / "checkpoint"),
-        sink="parquet",
-        path=str(out / "results"),
-        processors=processors,
-        listener=note,
-        **run_options,
-    )
-    query.awaitTermination()
-    cpu_seconds = tree_cpu_seconds() - before
-    summary = query.summary()
-    planned = time.perf_counter() - began - summary["seconds"]
-    return PeerResult(
-        engine=SPILLWAY,
-        rows_in=summary["input_rows"],
-        results=parquet_row_count(out / "results"),
-        seconds=summary["seconds"],
-        cpu_seconds=cpu_seconds,
-        epoch_seconds=tuple(epoch_seconds),
-        progress=tuple((at - planned, results) for at, results in progress[1:]),
-        journal=str(out / "checkpoint" / FILE_NAME),
-        output=str(out / "results"),
+        out,
+        processors,
+        run_options=run_options,
+        limit_seconds=limit_seconds,
     )
 
 
@@ -88,6 +54,7 @@ def main() -> None:
     parser.add_argument("--free-run", action="store_true", help="one trigger for all files")
     parser.add_argument("--memory-bytes", type=int, help="budget of one processor")
     parser.add_argument("--results", help="early or deferred; as the engine does by itself if left out")
+    parser.add_argument("--limit-seconds", type=float)
     parser.add_argument("--warm-up-rows", type=int, default=WARM_UP_ROWS, help="0: none")
     arguments = parser.parse_args()
     shape = SHAPES[arguments.shape]
@@ -101,7 +68,7 @@ def main() -> None:
         serve(
             lambda: run(
                 session, shape, arguments.data, fresh(arguments.out), arguments.cores,
-                free_run=arguments.free_run, run_options=run_options,
+                free_run=arguments.free_run, run_options=run_options, limit_seconds=arguments.limit_seconds,
             )
         )  # fmt: skip
 

@@ -7,10 +7,9 @@ import pytest
 
 from kit.entries import made_epoch, made_part
 from spillway.errors import JobError
+from spillway.lab.bench.budget_metrics import cpu_ratio, peak_resident_bytes
 from spillway.lab.bench.spill_metrics import (
     cleanup_rows_ratio,
-    cpu_ratio,
-    peak_resident_bytes,
     seconds_to_half,
     spill_metrics,
     spill_pause_share,
