@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,21 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from kit.chain_wire import CHAIN, ChainWire
 from kit.examples import tries
+from kit.wide_rows import PAYLOADS, hashed, payload
 from spillway.manager.budget import Budget
 from spillway.manager.cleanup import Cleaning
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.entry import EpochEntry
 from spillway.manager.journal.file import Journal
-from spillway.model.schema import Column
-from spillway.model.view import View
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
-from spillway.plan.operators.partitioning import JOIN_KINDS, MULTI_PARTITION, REPLICATE, TREE, Grid
-from spillway.plan.operators.tree import Leaf, TreePlan
-from spillway.plan.operators.tree_layout import KeyHash, LeafColumn, leaf_symbols
-from spillway.plan.rules.planner import plan_view
+from spillway.plan.operators.partitioning import JOIN_KINDS, MULTI_PARTITION, REPLICATE, TREE
 from spillway.plan.rules.window_rule import within_windows
-from spillway.state.binding.tree import bind_tree
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
-from spillway.state.rows.group import folded, group_of, group_starts, hash_in_group
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
@@ -45,31 +39,6 @@ TIMES_MEMORY = 1.5
 EPOCHS = 3
 LATENESS = 5
 MOST_RESULTS = 50_000
-MIX = np.uint64(0x9E3779B97F4A7C15)
-PAYLOADS = {
-    "text": pa.string(),
-    "skewed text": pa.string(),
-    "decimals": pa.list_(pa.decimal128(38, 9)),
-    "nested": pa.struct([("flag", pa.bool_()), ("parts", pa.map_(pa.string(), pa.list_(pa.int64())))]),
-}
-
-
-def payload(kind: str, width: int, rows: int, chance: np.random.Generator) -> pa.Array:
-    """Values of about this many bytes each; of skewed ones a few are very large."""
-    sizes = np.full(64, max(1, width))
-    if kind == "skewed text":
-        sizes = np.where(np.arange(64) == 0, 6 * width, width)
-    if kind == "decimals":
-        values: list[Any] = [[Decimal(n)] * (int(size) // 16 + 1) for n, size in enumerate(sizes)]
-    elif kind == "nested":
-        values = [{"flag": True, "parts": [("key", [n] * (int(size) // 8))]} for n, size in enumerate(sizes)]
-    else:
-        values = [chance.bytes(int(size) // 2 + 1).hex() for size in sizes]
-    return pa.array(values, PAYLOADS[kind]).take(pa.array(chance.integers(0, 64, rows)))
-
-
-def hashed(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return (keys.astype(np.uint64) * MIX).view(np.int64)
 
 
 def bounded(engine: Engine, operator: Graph, batches: list[pa.RecordBatch]) -> Iterator[EpochEntry]:
@@ -213,79 +182,6 @@ def check_rows(view: str, sink: ListSink, names: list[str], streams: dict[str, p
         counts = [f"SELECT {columns}, count(*) FROM {one} GROUP BY ALL" for one in ("wanted", "found")]
         assert database.sql(f"({counts[0]}) EXCEPT ({counts[1]})").fetchall() == []
         assert database.sql(f"({counts[1]}) EXCEPT ({counts[0]})").fetchall() == []
-
-
-CHAIN = (
-    "SELECT a.id AS a, b.id AS b, c.id AS c, a.p AS ap, b.p AS bp, c.p AS cp "
-    "FROM a, b, c WHERE a.x = b.x AND b.y = c.y"
-)
-
-
-class ChainWire:
-    """The batches that Spark would make for the chain, payload included."""
-
-    def __init__(self, join: str, groups: int) -> None:
-        columns = (*(Column(name, "bigint") for name in ("id", "x", "y")), Column("p", "string"))
-        plan = plan_view(View.sql(CHAIN).with_join(join), dict.fromkeys("abc", columns))
-        assert isinstance(plan, TreePlan)
-        self.plan = plan
-        self.grid = Grid.of(plan.partition, groups) if plan.partition else None
-        exact = [not plan.partition and len(one.classes) == 1 for one in plan.joins]
-        self.symbols = [leaf_symbols(plan, exact, leaf) for leaf in range(3)]
-        slots = [tuple(f"s{leaf}_{n}" for n in range(len(of))) for leaf, of in enumerate(self.symbols)]
-        self.operator = bind_tree(plan, exact, self._type, slots, groups)
-
-    def _type(self, symbol: Any) -> pa.DataType:
-        if isinstance(symbol, LeafColumn) and self._name(symbol) == "p":
-            return pa.string()
-        return pa.int64()
-
-    def _name(self, symbol: LeafColumn) -> str:
-        text = self.plan.inputs[symbol.leaf].columns[symbol.column].expression
-        return text.replace("`", "").rsplit(".", 1)[-1]
-
-    def _key(self, leaf: int, key_class: int) -> str:
-        text = self.plan.inputs[leaf].keys[self.plan.key_classes[leaf].index(key_class)]
-        return text.replace("`", "").rsplit(".", 1)[-1]
-
-    def batch(self, tables: list[pa.Table]) -> pa.RecordBatch:
-        return (
-            pa.concat_tables(
-                [self._leaf(leaf, table) for leaf, table in enumerate(tables)], promote_options="default"
-            )
-            .combine_chunks()
-            .to_batches()[0]
-        )
-
-    def _leaf(self, leaf: int, table: pa.Table) -> pa.Table:
-        join = next(one for one in self.plan.joins if Leaf(leaf) in one.children)
-        hashes = folded([hashed(table[self._key(leaf, one)].to_numpy()) for one in join.classes])
-        rows, hashes = self._copies(leaf, table, hashes)
-        columns = {"t": pa.array(np.full(len(rows), leaf, dtype=np.int8)), "h": pa.array(hashes)}
-        for number, symbol in enumerate(self.symbols[leaf]):
-            if isinstance(symbol, LeafColumn):
-                values = table[self._name(symbol)]
-            else:
-                values = table[self._key(leaf, symbol.key_class)]  # type: ignore[union-attr]
-            if isinstance(symbol, KeyHash):
-                values = pa.array(hashed(values.to_numpy()))
-            columns[f"s{leaf}_{number}"] = values.take(pa.array(rows))
-        return pa.table(columns)
-
-    def _copies(self, leaf: int, table: pa.Table, hashes: np.ndarray[Any, Any]) -> tuple[Any, Any]:
-        """The rows, and the hashes of each; in a grid a row has several copies."""
-        rows = np.arange(len(hashes))
-        if self.grid is None:
-            return rows, hashes
-        groups = np.zeros(len(hashes), dtype=np.int64)
-        for one, share, weight in zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True):
-            if one in self.plan.key_classes[leaf]:
-                mine = group_of(hashed(table[self._key(leaf, one)].to_numpy()), share)
-                groups += mine[rows] * weight
-            else:
-                groups = (groups[:, None] + np.arange(share) * weight).reshape(-1)
-                rows = np.repeat(rows, share)
-        return rows, hash_in_group(group_starts(self.operator.operator_groups)[groups], hashes[rows])
 
 
 @pytest.mark.parametrize(
