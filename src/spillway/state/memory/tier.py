@@ -29,12 +29,23 @@ import pyarrow as pa
 from spillway.errors import StateError
 from spillway.model import GroupSet, from_hex, members, to_hex
 from spillway.state.memory.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
-from spillway.state.rows import Run, SortedRows, decode_with_metadata, encode, flags, group_offsets, read_run
+from spillway.state.rows import (
+    HashFilter,
+    Run,
+    SortedRows,
+    decode_with_metadata,
+    encode,
+    flags,
+    group_offsets,
+    read_run,
+    rows_only,
+)
 from spillway.state.storage import Storage, mapped_file
 
 IMAGE = ".image"
 FREED = ".freed"
 LEAVING = ".leaving"
+FILTER_COLUMN = "filter"
 LEFT_SHARE = 0.25
 """Rows that left may still take this share of what the last call of `free` was to give back."""
 
@@ -102,7 +113,7 @@ class MemoryTier:
         aside = path.with_suffix(".writing")
         try:
             with pa.OSFile(str(aside), "wb") as sink:
-                encode(sink, segment, {"groups": to_hex(contained)}, None)
+                encode(sink, _with_filter(segment), {"groups": to_hex(contained)}, None)
             aside.rename(path)
             self._resident = None
         except OSError as error:
@@ -210,7 +221,7 @@ class MemoryTier:
     def _open(self, path: Path) -> "_Image":
         mapped = mapped_file(str(path))
         rows, metadata = decode_with_metadata(pa.BufferReader(mapped), str(path))
-        return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), mapped.address)
+        return _Image(_filtered(rows), from_hex(metadata[b"groups"].decode()) & ~_freed(path), mapped.address)
 
     def _retired(self, path: Path) -> Callable[[], None]:
         """Take an image out of use; what is returned gives its memory back."""
@@ -235,7 +246,21 @@ class _Image:
     """Where the file begins in memory."""
 
     def only(self, groups: GroupSet, count: int) -> SortedRows:
-        return SortedRows(self.rows.hashes, self.rows.columns, flags(groups, count))
+        return replace(self.rows, live=flags(groups, count))
+
+
+def _with_filter(segment: SortedRows) -> SortedRows:
+    """The segment as images hold it: its first column is the filter of its hashes."""
+    bits, columns = pa.array(HashFilter.of(segment.hashes).bits), segment.columns
+    names = [FILTER_COLUMN, *columns.schema.names]
+    return SortedRows(segment.hashes, pa.RecordBatch.from_arrays([bits, *columns.columns], names=names))
+
+
+def _filtered(rows: SortedRows) -> SortedRows:
+    """The segment that an image holds."""
+    bits = rows.columns.column(0).to_numpy()
+    columns = rows.columns.remove_column(0) if rows.columns.num_columns > 1 else rows_only(rows.rows)
+    return SortedRows(rows.hashes, columns, filter=HashFilter(bits))
 
 
 def _all(work: Iterable[Callable[[], None]]) -> None:
