@@ -73,6 +73,8 @@ class MemoryTier:
     _before_bytes: int = 0
     _resident: int | None = None
     """What the images occupy, while that is known not to change."""
+    _listed: dict[str, list[Path]] | None = None
+    """The images by the stem of their run, once the directory was read: nobody else adds any."""
     _opened: dict[Path, "_Image"] = field(default_factory=dict)
     """Images that were looked at and are still to be loaded: to open a file twice takes twice as long."""
 
@@ -115,7 +117,10 @@ class MemoryTier:
             with pa.OSFile(str(aside), "wb") as sink:
                 encode(sink, _with_filter(segment), {"groups": to_hex(contained)}, None)
             aside.rename(path)
-            self._resident = None
+            if self._listed is not None:
+                self._listed.setdefault(_stem_of(path.name), []).append(path)
+            if self._resident is not None:
+                self._resident += _blocks(path)
         except OSError as error:
             aside.unlink(missing_ok=True)
             free = shutil.disk_usage(path.parent).free
@@ -182,9 +187,9 @@ class MemoryTier:
         """Remove the images of all other runs, and what killed attempts left half-written."""
         wanted = {_stem(run) for run in runs}
         for entry in _entries(self.directory):
-            if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith((IMAGE, FREED)):
+            if _stem_of(entry.name) not in wanted or not entry.name.endswith((IMAGE, FREED)):
                 Path(entry.path).unlink(missing_ok=True)
-        self._resident = None
+        self._resident = self._listed = None
 
     def resident_bytes(self) -> int:
         """The memory that the images occupy, as the operating system allocates it.
@@ -205,7 +210,7 @@ class MemoryTier:
         self._opened.pop(path, None)
         self._remove(path)
         del kept  # it maps the old image
-        self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
+        self._write(self._new_path(_stem_of(path.name)), left, contained)
 
     def _marked(self, kept: "_Kept") -> Callable[[], None]:
         """Leave groups out of an image from now on; what is returned notes that, and gives memory back."""
@@ -214,9 +219,14 @@ class MemoryTier:
         return partial(_punch, kept.path, kept.dead, kept.holes)
 
     def _images(self, run: Run | None = None) -> list[Path]:
-        prefix = "" if run is None else _stem(run) + "."
-        found = (entry.path for entry in _entries(self.directory) if entry.name.startswith(prefix))
-        return [Path(path) for path in sorted(found) if path.endswith(IMAGE)]
+        if self._listed is None:
+            self._listed = {}
+            for entry in sorted(_entries(self.directory), key=lambda entry: entry.name):
+                if entry.name.endswith(IMAGE):
+                    self._listed.setdefault(_stem_of(entry.name), []).append(Path(entry.path))
+        if run is not None:
+            return list(self._listed.get(_stem(run), ()))
+        return [path for paths in self._listed.values() for path in paths]
 
     def _open(self, path: Path) -> "_Image":
         mapped = mapped_file(str(path))
@@ -227,13 +237,22 @@ class MemoryTier:
         """Take an image out of use; what is returned gives its memory back."""
         leaving = path.with_suffix(LEAVING)
         path.rename(leaving)
+        self._unlist(path)
         path.with_suffix(FREED).unlink(missing_ok=True)
         return partial(_release, leaving)
 
     def _remove(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
-        path.with_suffix(FREED).unlink(missing_ok=True)
-        self._resident = None
+        for gone in (path, path.with_suffix(FREED)):
+            with suppress(FileNotFoundError):
+                size = _blocks(gone)
+                gone.unlink()
+                if self._resident is not None:
+                    self._resident -= size
+        self._unlist(path)
+
+    def _unlist(self, path: Path) -> None:
+        if self._listed is not None:
+            self._listed[_stem_of(path.name)].remove(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +357,16 @@ def _punch(path: Path, dead: GroupSet, holes: Holes) -> None:
 
 
 def _stem(run: Run) -> str:
-    return run.name.rsplit("/", 1)[-1].split(".", 1)[0]
+    return _stem_of(run.name.rsplit("/", 1)[-1])
+
+
+def _stem_of(name: str) -> str:
+    return name.split(".", 1)[0]
+
+
+def _blocks(path: Path) -> int:
+    """The memory that a file occupies, in bytes."""
+    return path.stat().st_blocks * 512
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:
