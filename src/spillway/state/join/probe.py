@@ -172,12 +172,12 @@ def chunk(combinations: Combinations, start: int, stop: int) -> Chunk:
     number = np.arange(start, stop) - np.repeat(begins, lengths)
     needles = combinations.needles[picked]
     indices: list[Int64Array] = [combinations.rows[picked]] * len(combinations.matched)
-    for other in reversed(range(len(combinations.matched))):
-        matched = combinations.matched[other]
-        if matched is None:
-            continue
+    others = [(other, matched) for other, matched in enumerate(combinations.matched) if matched is not None]
+    for other, matched in others[:0:-1]:
         number, digits = np.divmod(number, matched.counts[needles])
         indices[other] = matched.rows(needles, digits)
+    first, matched = others[0]
+    indices[first] = matched.rows(needles, number)  # less than its count
     return Chunk(combinations, tuple(indices))
 
 

@@ -13,6 +13,12 @@ import numpy as np
 
 from spillway.state.rows import LEAST_NEEDLES, Int64Array, SortedRows, group_of, lower_half
 
+MOST_STEPS = 6
+"""Rows of a key that are looked at one by one: with two rows per key on average that took a third of the time
+of a search, with 20 rows a tenth more."""
+LEAST_SETTLED = 1 / 3
+"""Another row is looked at if the last one settled this many keys for each that is left."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hits:
@@ -76,5 +82,26 @@ def _hits(
     if not len(hits):
         return None
     lows, wanted = lows[hits], wanted[hits]
-    counts = np.searchsorted(segment.hashes, wanted, side="right") - lows
+    counts = _counts(segment.hashes, wanted, lows)
     return Hits(number, hits if candidates is None else candidates[hits], lows, counts)
+
+
+def _counts(hashes: Int64Array, wanted: Int64Array, lows: Int64Array) -> Int64Array:
+    """How many rows each of the wanted hashes has, the first of which is known.
+
+    Most keys have few rows, so the next ones are looked at, as long as that settles many; for the keys that
+    are left then the last row is searched for.
+    """
+    counts = np.ones(len(lows), dtype=np.int64)
+    open_ = np.arange(len(lows))
+    for step in range(1, MOST_STEPS):
+        # Behind the last row the last one is seen again: at worst its key is searched for.
+        same = np.flatnonzero(hashes.take(lows + step, mode="clip") == wanted)
+        settled = len(open_) - len(same)
+        open_, lows, wanted = open_[same], lows[same], wanted[same]
+        counts[open_] = step + 1
+        if settled < LEAST_SETTLED * len(same):
+            break
+    if len(open_):
+        counts[open_] = np.searchsorted(hashes, wanted, side="right") - lows
+    return counts

@@ -41,7 +41,7 @@ class HashFilter:
     def candidates(self, lower: Int64Array) -> Int64Array:
         """The positions of those hashes that may be there; `lower` are their lower halves."""
         bit = _bit_of(lower, min(MAX_BITS, BITS_PER_ROW * len(self.bits)))
-        return np.flatnonzero(self.bits.take(bit >> 3) & _BITS.take(bit & 7))
+        return np.flatnonzero(self.bits.take(bit >> 3) & _BITS.take(bit & 7) != 0)
 
 
 def lower_half(hashes: Int64Array) -> Int64Array:
