@@ -53,7 +53,7 @@ def test_hits_are_the_live_rows_of_each_segment(
         positions = expanded(hits.lows, hits.counts)
         repeated = wanted[np.repeat(hits.needles, hits.counts)]
         assert segments[hits.segment].hashes[positions].tolist() == repeated.tolist()
-    totals = Counter({index: 0 for index in range(len(wanted))})
+    totals = Counter(dict.fromkeys(range(len(wanted)), 0))
     for mine in expected.values():
         totals.update(mine)
     assert rows_per_needle(found, len(wanted)).tolist() == [totals[index] for index in range(len(wanted))]
@@ -76,7 +76,7 @@ def test_keys_with_few_rows_need_one_search_only() -> None:
         calls.append(len(arguments[1]))  # type: ignore[arg-type]
         return real(*arguments, **options)  # type: ignore[call-overload]
 
-    hashes = np.repeat(np.arange(100, dtype=np.int64), [1, 2, 1, 1] * 25)
+    hashes = np.append(np.repeat(np.arange(100, dtype=np.int64), [1, 2, 1, 1] * 25), 1_000)
     with patch("spillway.state.join.search.np.searchsorted", counted):
         search([SortedRows(hashes, rows_only(len(hashes)))], np.arange(100, dtype=np.int64), GROUPS)
         assert calls == [100]
