@@ -14,7 +14,7 @@ import pyarrow as pa
 from spillway.state.rows.group import BoolArray, Int64Array, group_of, group_offsets
 from spillway.state.rows.hash_filter import HashFilter
 
-OPEN_BYTES, ARRAY_BYTES = 2400, 400
+OPEN_BYTES, ARRAY_BYTES = 2900, 400
 """What a mapped batch and each of its arrays take as objects, as measured."""
 
 
