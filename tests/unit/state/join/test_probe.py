@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,6 +129,16 @@ def test_the_order_does_not_depend_on_how_state_is_cut(case: dict[str, Any]) -> 
     state, _ = state_of(case)
     merged = [[merge(pieces, GROUPS)] if pieces else [] for pieces in state]
     assert expand(case, state) == expand(case, merged)
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_keys_are_compared_where_matches_are_too_many_to_look_at(cut: int) -> None:
+    """Keys 1 and 2 share a hash; too many matches are not looked at before they are expanded."""
+    pieces = [[2] * 5] if cut == 1 else [[2] * 2, [2] * 3]
+    state = [[], [rows_of(keys, 10, 1) for keys in pieces]]
+    found = probe(rows_of([1], 0, 1), 0, state, GROUPS, ((1,), (1,)), Gathering(4))
+    assert found.collisions
+    assert verify(chunk(found, 0, 5), ((1,), (1,))).rows == 0
 
 
 def test_more_results_than_a_number_can_count_are_bounded() -> None:

@@ -59,6 +59,17 @@ def test_hits_are_the_live_rows_of_each_segment(
     assert rows_per_needle(found, len(wanted)).tolist() == [totals[index] for index in range(len(wanted))]
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_many_needles_are_found_with_and_without_a_filter(filtered: bool) -> None:
+    """Every third needle is there; those before it that the filter leaves out must not shift its number."""
+    hashes = np.sort(np.random.default_rng(0).integers(-(2**63), 2**63 - 1, 3_000))
+    state = segment(hashes[::3].tolist(), 2**GROUPS - 1, filtered=filtered)
+    (hits,) = search([state], hashes, GROUPS)
+    assert hits.needles.tolist() == list(range(0, 3_000, 3))
+    assert hits.lows.tolist() == list(range(1_000))
+    assert set(hits.counts.tolist()) == {1}
+
+
 @pytest.mark.parametrize("counts", [[1] * 50, [1, 2, 3, 4, 5, 6, 7, 8, 9], [30] * 9, [1] * 40 + [2, 25, 7]])
 def test_rows_of_a_key_are_counted_whether_few_or_many(counts: list[int]) -> None:
     """The last key is at the end of the segment."""
