@@ -46,7 +46,14 @@ TESTS = (
 """Quick ones; a PostgreSQL server for each mutant would take longer than its tests."""
 PACKAGES = ("state", "manager", "maintain", "policy")
 AREAS = {
-    "probe": ("state/join/probe.py", "state/join/production.py", "state/step/results.py"),
+    "probe": (
+        "state/join/probe.py",
+        "state/join/search.py",
+        "state/join/matches.py",
+        "state/rows/hash_filter.py",
+        "state/join/production.py",
+        "state/step/results.py",
+    ),
     "clean-up": ("state/join/cleanup.py", "manager/cleanup.py", "state/rows/cursor.py"),
     "manifest": ("state/log/manifest.py", "state/log/manifest_log.py", "state/storage/document.py"),
     "expiry": ("state/rows/expiry.py",),

@@ -146,7 +146,7 @@ def epoch(
     limit_seconds: Annotated[float, typer.Option(help="Stop a part after this many seconds.", min=1)] = 600.0,
     json: AsJson = False,
 ) -> None:
-    """Tiny epochs over a large state, by phase, and the growth of equal epochs."""
+    """Tiny epochs over a large state, by phase, and the growth of equal epochs of a join and of a tree."""
     from spillway.lab.bench import bench_epoch
 
     metrics = bench_epoch(

@@ -1,8 +1,9 @@
 """The benchmark `epoch`: what an epoch costs besides its rows, and whether that grows.
 
-Two runs of Spillway alone, one file of each stream per epoch. `tiny`: epochs of 100 rows over 1,000,000 rows
-of state. `growth`: 100 epochs of equal rows and equal results. To compare two source trees, run the command
-in both, in turns: a machine's speed changes by more than what is looked for.
+Three runs of Spillway alone, one file of each stream per epoch. `tiny`: epochs of 100 rows over 1,000,000
+rows of state. `growth`: 100 epochs of equal rows and equal results, with the view of `bench join`;
+`growth_tree`: the same with the view of `bench tree`. To compare two source trees, run the command in both,
+in turns: a machine's speed changes by more than what is looked for.
 
 Times are of two kinds: `epoch` is the engine's own, from the journal, by phase; `wall` is from commit to
 commit, with all that Spark does between two epochs.
@@ -17,10 +18,9 @@ from statistics import fmean, median
 from typing import Any
 
 from spillway.errors import JobError
-from spillway.lab.engines import GRACE_SECONDS, run_subprocess, spillway_argv, write_fresh_keys
+from spillway.lab.engines import GRACE_SECONDS, SHAPES, run_subprocess, spillway_argv, write_fresh_keys
 from spillway.manager.journal import PHASES, EpochEntry, read_journal
 
-STREAM_COUNT = 3
 EARLY, LATE_COUNT = slice(10, 20), 10
 """Growth compares the last ten epochs with epochs 11 to 20: before, the JVM is still compiling."""
 LEAST_EPOCHS = EARLY.stop + LATE_COUNT
@@ -38,12 +38,13 @@ def bench_epoch(
     """Runs both parts; row counts are those of all streams together."""
     if epochs < LEAST_EPOCHS:
         raise JobError(f"bench epoch: {epochs} epochs: use {LEAST_EPOCHS} or more")
-    small, large = (max(1, count // STREAM_COUNT) for count in (rows, growth_rows))
     settings = {"state_rows": state_rows, "rows": rows, "epochs": epochs, "growth_rows": growth_rows}
     note(f"running {epochs} epochs of {rows} rows over {state_rows:,} rows of state")
-    tiny = _run([state_rows // STREAM_COUNT, *[small] * epochs], limit_seconds)
-    note(f"running {epochs} epochs of {growth_rows:,} rows")
-    grown = _run([large] * epochs, limit_seconds)
+    tiny = _run("join", [state_rows, *[rows] * epochs], limit_seconds)
+    grown = {}
+    for name, shape in (("growth", "join"), ("growth_tree", "tree")):
+        note(f"running {epochs} epochs of {growth_rows:,} rows, {shape}")
+        grown[name] = _growth(_run(shape, [growth_rows] * epochs, limit_seconds))
     return {
         "bench": "epoch",
         **settings,
@@ -52,11 +53,17 @@ def bench_epoch(
             "wall_ms": spread_ms(tiny.wall_seconds),
             "phases_ms": phases_ms(tiny.entries[1:]),
         },
-        "growth": {
-            "epoch_ratio": growth([entry.seconds.total for entry in grown.entries]),
-            "wall_ratio": growth(grown.wall_seconds),
-            "epoch_ms": spread_ms([entry.seconds.total for entry in grown.entries]),
-        },
+        **grown,
+    }
+
+
+def _growth(times: "EpochTimes") -> dict[str, Any]:
+    seconds = [entry.seconds.total for entry in times.entries]
+    return {
+        "epoch_ratio": growth(seconds),
+        "median_ratio": growth(seconds, median),
+        "wall_ratio": growth(times.wall_seconds),
+        "epoch_ms": spread_ms(seconds),
     }
 
 
@@ -68,11 +75,13 @@ class EpochTimes:
     wall_seconds: Sequence[float]
 
 
-def _run(sizes: Sequence[int], limit_seconds: float) -> EpochTimes:
+def _run(shape: str, sizes: Sequence[int], limit_seconds: float) -> EpochTimes:
+    """One file of each stream per size, which is that of all streams together."""
+    streams = len(SHAPES[shape].streams)
     with tempfile.TemporaryDirectory(prefix="spillway-bench-epoch-") as scratch:
         data = Path(scratch) / "data"
-        write_fresh_keys(data, sizes)
-        argv = spillway_argv(data, Path(scratch) / "out")
+        write_fresh_keys(data, [max(1, size // streams) for size in sizes], shape)
+        argv = spillway_argv(data, Path(scratch) / "out", shape=shape)
         result = run_subprocess(argv, limit_seconds + GRACE_SECONDS, engine="spillway")
         if not result.finished:
             raise JobError(f"bench epoch: the run failed: {result.note}")
@@ -80,11 +89,14 @@ def _run(sizes: Sequence[int], limit_seconds: float) -> EpochTimes:
         return EpochTimes(epochs, [after - before for (before, _), (after, _) in pairwise(result.progress)])
 
 
-def growth(seconds: Sequence[float]) -> float | None:
-    """Mean of the last ten over the mean of 11 to 20; None if there are too few."""
-    if len(seconds) < EARLY.stop or fmean(seconds[EARLY]) <= 0:
+def growth(seconds: Sequence[float], average: Callable[[Sequence[float]], float] = fmean) -> float | None:
+    """Average of the last ten over that of 11 to 20; None if there are too few.
+
+    A mean counts the merges of runs, some of which fall into a few epochs only; a median shows the others.
+    """
+    if len(seconds) < EARLY.stop or average(seconds[EARLY]) <= 0:
         return None
-    return fmean(seconds[-LATE_COUNT:]) / fmean(seconds[EARLY])
+    return average(seconds[-LATE_COUNT:]) / average(seconds[EARLY])
 
 
 def spread_ms(seconds: Sequence[float]) -> dict[str, float]:

@@ -56,7 +56,7 @@ def write_pair_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS, 
 def write_chain_data(directory: Path, *, rows: int, files: int = DEFAULT_EPOCHS, seed: int = 0) -> None:
     """The same for the chain: `l` joins with the stream before, `r` with the one after."""
     for stream in CHAIN.streams:
-        write_stream(directory / stream, partial(_chain_rows, stream, rows, seed), rows=rows, files=files)
+        write_stream(directory / stream, partial(chain_rows, stream, rows, seed), rows=rows, files=files)
 
 
 def write_warm_up(shape: "JoinShape", directory: Path, rows: int) -> None:
@@ -64,7 +64,8 @@ def write_warm_up(shape: "JoinShape", directory: Path, rows: int) -> None:
     shape.write(directory, rows=rows, files=max(MIN_WARM_UP_FILES, rows // WARM_UP_FILE_ROWS))
 
 
-def _chain_rows(stream: str, keys: int, seed: int, low: int, high: int) -> pa.RecordBatch:
+def chain_rows(stream: str, keys: int, seed: int, low: int, high: int) -> pa.RecordBatch:
+    """Rows of one stream of the chain."""
     left, right = (
         UniformJoin(keys, CHAIN.streams, WIDTH_BYTES, seed * 2 + side).rows(stream, low, high)
         for side in (0, 1)

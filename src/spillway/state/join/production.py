@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spillway.plan.expression import ColumnRef, evaluate, references
+from spillway.state.join.matches import Gathering
 from spillway.state.join.operator import JoinOperator
-from spillway.state.join.probe import Combinations, Gathering, chunk, probe, verify
+from spillway.state.join.probe import Combinations, chunk, probe, verify
 from spillway.state.orders import NO_BOUND, Limits
 from spillway.state.rows import SortedRows
 from spillway.state.step import Writer, column_labels

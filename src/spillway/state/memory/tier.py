@@ -29,12 +29,23 @@ import pyarrow as pa
 from spillway.errors import StateError
 from spillway.model import GroupSet, from_hex, members, to_hex
 from spillway.state.memory.punch import PAGE_BYTES, Holes, dead_ranges, holes_of
-from spillway.state.rows import Run, SortedRows, decode_with_metadata, encode, flags, group_offsets, read_run
+from spillway.state.rows import (
+    HashFilter,
+    Run,
+    SortedRows,
+    decode_with_metadata,
+    encode,
+    flags,
+    group_offsets,
+    read_run,
+    rows_only,
+)
 from spillway.state.storage import Storage, mapped_file
 
 IMAGE = ".image"
 FREED = ".freed"
 LEAVING = ".leaving"
+FILTER_COLUMN = "filter"
 LEFT_SHARE = 0.25
 """Rows that left may still take this share of what the last call of `free` was to give back."""
 
@@ -62,6 +73,8 @@ class MemoryTier:
     _before_bytes: int = 0
     _resident: int | None = None
     """What the images occupy, while that is known not to change."""
+    _listed: dict[str, list[Path]] | None = None
+    """The images by the stem of their run, once the directory was read: nobody else adds any."""
     _opened: dict[Path, "_Image"] = field(default_factory=dict)
     """Images that were looked at and are still to be loaded: to open a file twice takes twice as long."""
 
@@ -102,9 +115,12 @@ class MemoryTier:
         aside = path.with_suffix(".writing")
         try:
             with pa.OSFile(str(aside), "wb") as sink:
-                encode(sink, segment, {"groups": to_hex(contained)}, None)
+                encode(sink, _with_filter(segment), {"groups": to_hex(contained)}, None)
             aside.rename(path)
-            self._resident = None
+            if self._listed is not None:
+                self._listed.setdefault(_stem_of(path.name), []).append(path)
+            if self._resident is not None:
+                self._resident += _blocks(path)
         except OSError as error:
             aside.unlink(missing_ok=True)
             free = shutil.disk_usage(path.parent).free
@@ -171,9 +187,9 @@ class MemoryTier:
         """Remove the images of all other runs, and what killed attempts left half-written."""
         wanted = {_stem(run) for run in runs}
         for entry in _entries(self.directory):
-            if entry.name.split(".", 1)[0] not in wanted or not entry.name.endswith((IMAGE, FREED)):
+            if _stem_of(entry.name) not in wanted or not entry.name.endswith((IMAGE, FREED)):
                 Path(entry.path).unlink(missing_ok=True)
-        self._resident = None
+        self._resident = self._listed = None
 
     def resident_bytes(self) -> int:
         """The memory that the images occupy, as the operating system allocates it.
@@ -194,7 +210,7 @@ class MemoryTier:
         self._opened.pop(path, None)
         self._remove(path)
         del kept  # it maps the old image
-        self._write(self._new_path(path.name.split(".", 1)[0]), left, contained)
+        self._write(self._new_path(_stem_of(path.name)), left, contained)
 
     def _marked(self, kept: "_Kept") -> Callable[[], None]:
         """Leave groups out of an image from now on; what is returned notes that, and gives memory back."""
@@ -203,26 +219,40 @@ class MemoryTier:
         return partial(_punch, kept.path, kept.dead, kept.holes)
 
     def _images(self, run: Run | None = None) -> list[Path]:
-        prefix = "" if run is None else _stem(run) + "."
-        found = (entry.path for entry in _entries(self.directory) if entry.name.startswith(prefix))
-        return [Path(path) for path in sorted(found) if path.endswith(IMAGE)]
+        if self._listed is None:
+            self._listed = {}
+            for entry in sorted(_entries(self.directory), key=lambda entry: entry.name):
+                if entry.name.endswith(IMAGE):
+                    self._listed.setdefault(_stem_of(entry.name), []).append(Path(entry.path))
+        if run is not None:
+            return list(self._listed.get(_stem(run), ()))
+        return [path for paths in self._listed.values() for path in paths]
 
     def _open(self, path: Path) -> "_Image":
         mapped = mapped_file(str(path))
         rows, metadata = decode_with_metadata(pa.BufferReader(mapped), str(path))
-        return _Image(rows, from_hex(metadata[b"groups"].decode()) & ~_freed(path), mapped.address)
+        return _Image(_filtered(rows), from_hex(metadata[b"groups"].decode()) & ~_freed(path), mapped.address)
 
     def _retired(self, path: Path) -> Callable[[], None]:
         """Take an image out of use; what is returned gives its memory back."""
         leaving = path.with_suffix(LEAVING)
         path.rename(leaving)
+        self._unlist(path)
         path.with_suffix(FREED).unlink(missing_ok=True)
         return partial(_release, leaving)
 
     def _remove(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
-        path.with_suffix(FREED).unlink(missing_ok=True)
-        self._resident = None
+        for gone in (path, path.with_suffix(FREED)):
+            with suppress(FileNotFoundError):
+                size = _blocks(gone)
+                gone.unlink()
+                if self._resident is not None:
+                    self._resident -= size
+        self._unlist(path)
+
+    def _unlist(self, path: Path) -> None:
+        if self._listed is not None:
+            self._listed[_stem_of(path.name)].remove(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +265,21 @@ class _Image:
     """Where the file begins in memory."""
 
     def only(self, groups: GroupSet, count: int) -> SortedRows:
-        return SortedRows(self.rows.hashes, self.rows.columns, flags(groups, count))
+        return replace(self.rows, live=flags(groups, count))
+
+
+def _with_filter(segment: SortedRows) -> SortedRows:
+    """The segment as images hold it: its first column is the filter of its hashes."""
+    bits, columns = pa.array(HashFilter.of(segment.hashes).bits), segment.columns
+    names = [FILTER_COLUMN, *columns.schema.names]
+    return SortedRows(segment.hashes, pa.RecordBatch.from_arrays([bits, *columns.columns], names=names))
+
+
+def _filtered(rows: SortedRows) -> SortedRows:
+    """The segment that an image holds."""
+    bits = rows.columns.column(0).to_numpy()
+    columns = rows.columns.remove_column(0) if rows.columns.num_columns > 1 else rows_only(rows.rows)
+    return SortedRows(rows.hashes, columns, filter=HashFilter(bits))
 
 
 def _all(work: Iterable[Callable[[], None]]) -> None:
@@ -313,7 +357,16 @@ def _punch(path: Path, dead: GroupSet, holes: Holes) -> None:
 
 
 def _stem(run: Run) -> str:
-    return run.name.rsplit("/", 1)[-1].split(".", 1)[0]
+    return _stem_of(run.name.rsplit("/", 1)[-1])
+
+
+def _stem_of(name: str) -> str:
+    return name.split(".", 1)[0]
+
+
+def _blocks(path: Path) -> int:
+    """The memory that a file occupies, in bytes."""
+    return path.stat().st_blocks * 512
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:

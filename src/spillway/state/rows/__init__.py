@@ -22,6 +22,7 @@ from spillway.state.rows.group import (
     hash_in_group,
     hash_in_group_sql,
 )
+from spillway.state.rows.hash_filter import LEAST_NEEDLES, HashFilter, lower_half
 from spillway.state.rows.pending import Pending, PendingWriter, group_counts, read_pending, restricted_to
 from spillway.state.rows.run import (
     EventTimes,
@@ -38,12 +39,14 @@ from spillway.state.rows.sorted_rows import SortedRows, concat, merge, rows_only
 
 __all__ = [
     "GROUP_SQL",
+    "LEAST_NEEDLES",
     "NEVER",
     "BoolArray",
     "CompactionLimits",
     "Cursor",
     "EventTimes",
     "Expiry",
+    "HashFilter",
     "Int64Array",
     "Pending",
     "PendingWriter",
@@ -67,6 +70,7 @@ __all__ = [
     "hash_in_group_sql",
     "in_order",
     "lagging_groups",
+    "lower_half",
     "map_run",
     "merge",
     "next_watermark",

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.state.rows.group import BoolArray, Int64Array, group_of, group_offsets
+from spillway.state.rows.hash_filter import HashFilter
 
-OPEN_BYTES, ARRAY_BYTES = 2400, 400
+OPEN_BYTES, ARRAY_BYTES = 2900, 400
 """What a mapped batch and each of its arrays take as objects, as measured."""
 
 
@@ -22,6 +23,8 @@ class SortedRows:
     hashes: Int64Array
     columns: pa.RecordBatch
     live: BoolArray | None = None
+    filter: HashFilter | None = None
+    """Of all hashes, those of groups that are not live included."""
 
     @property
     def rows(self) -> int:

@@ -2,15 +2,19 @@
 
 from collections import Counter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.state.join.probe import MAX_RESULTS_OF_ROW, Gathering, chunk, probe, verify
+from spillway.state.join.matches import Gathering
+from spillway.state.join.probe import MAX_RESULTS_OF_ROW, chunk, probe, verify
 from spillway.state.join.reference import join
 from spillway.state.rows.group import flags, group_of
+from spillway.state.rows.hash_filter import HashFilter
 from spillway.state.rows.sorted_rows import SortedRows, merge, sort_rows
 
 GROUPS = 4
@@ -38,6 +42,7 @@ def probes(draw: st.DrawFn) -> dict[str, Any]:
         "buckets": draw(st.sampled_from([1, 3, 1000])),
         "step": draw(st.integers(1, 9)),
         "gathering": Gathering(draw(st.sampled_from([0, 3, 1 << 20]))),
+        "filtered": draw(st.booleans()),
     }
 
 
@@ -47,7 +52,8 @@ def state_of(case: dict[str, Any]) -> tuple[list[list[SortedRows]], list[list[di
         made, live_rows = [], []
         for age, (keys, live) in enumerate(pieces):
             piece = rows_of(keys, 100 * (age + 1), case["buckets"])
-            made.append(SortedRows(piece.hashes, piece.columns, flags(live, GROUPS)))
+            filter_ = HashFilter.of(piece.hashes) if case["filtered"] else None
+            made.append(SortedRows(piece.hashes, piece.columns, flags(live, GROUPS), filter_))
             owned = group_of(piece.hashes, GROUPS).tolist()
             live_rows += [
                 row for row, group in zip(piece.columns.to_pylist(), owned, strict=True) if live >> group & 1
@@ -61,7 +67,8 @@ def expand(case: dict[str, Any], state: list[list[SortedRows]]) -> list[tuple[in
     """All results in the order of the probe, taken in small intervals."""
     driver = rows_of(case["driver"], 0, case["buckets"])
     keys = ((1,),) * len(state)
-    found = probe(driver, case["driving"], state, GROUPS, keys, case["gathering"])
+    with patch("spillway.state.join.search.LEAST_NEEDLES", 0):
+        found = probe(driver, case["driving"], state, GROUPS, keys, case["gathering"])
     results: list[tuple[int, ...]] = []
     for low in range(0, found.total, case["step"]):
         piece = chunk(found, low, min(found.total, low + case["step"]))
@@ -122,6 +129,16 @@ def test_the_order_does_not_depend_on_how_state_is_cut(case: dict[str, Any]) -> 
     state, _ = state_of(case)
     merged = [[merge(pieces, GROUPS)] if pieces else [] for pieces in state]
     assert expand(case, state) == expand(case, merged)
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_keys_are_compared_where_matches_are_too_many_to_look_at(cut: int) -> None:
+    """Keys 1 and 2 share a hash; too many matches are not looked at before they are expanded."""
+    pieces = [[2] * 5] if cut == 1 else [[2] * 2, [2] * 3]
+    state = [[], [rows_of(keys, 10, 1) for keys in pieces]]
+    found = probe(rows_of([1], 0, 1), 0, state, GROUPS, ((1,), (1,)), Gathering(4))
+    assert found.collisions
+    assert verify(chunk(found, 0, 5), ((1,), (1,))).rows == 0
 
 
 def test_more_results_than_a_number_can_count_are_bounded() -> None:

@@ -133,10 +133,11 @@ def test_chunks_are_as_large_as_memory_allows(limits: Limits, most: int) -> None
 
 def test_the_inputs_share_the_memory_for_matches() -> None:
     """Two others with 20 rows of 17 bytes each and 4 for an offset: 420 bytes each, 840 together."""
-    sizes = [rows_of([1] * 20).row_bytes * 20 for _ in range(2)]
+    halves = [rows_of([1] * 10), rows_of([1] * 10)]
+    sizes = [halves[0].row_bytes * 20 for _ in range(2)]
     for least, is_copied in ((2 * max(sizes), True), (2 * max(sizes) - 2, False)):
         made, _ = production(3, Limits(gather_bytes=int(least)))
-        others = [[], [rows_of([1] * 20)], [rows_of([1] * 20)]]
+        others = [[], halves, halves]
         found = probe(rows_of([1]), 0, others, GROUPS, ((),) * 3, made._gathering(others))
         assert found.is_copied == is_copied
     made, _ = production(2, Limits(gather_bytes=int(max(sizes))))
@@ -145,7 +146,7 @@ def test_the_inputs_share_the_memory_for_matches() -> None:
 
 def test_blocks_shrink_where_matches_cannot_be_copied_and_grow_again() -> None:
     """Rows of one key meet a thousand, too many to copy; the rows after them have one match each."""
-    others = [[], [rows_of([*([1] * 1_000), *range(2, 2_002)])]]
+    others = [[], [rows_of([1] * 500), rows_of([*([1] * 500), *range(2, 2_002)])]]
     made, collector = production(2, Limits(block_rows=400, gather_rows=900))
     seen: list[int] = []
     made.sample = lambda: seen.append(made._block_rows)
@@ -154,6 +155,18 @@ def test_blocks_shrink_where_matches_cannot_be_copied_and_grow_again() -> None:
     assert made.produce(0, rows_of(range(2, 2_002)), others, 0) == (2_000, 0)
     assert seen[-1] == 400
     assert len(collector.results()) == 400 * 1_000 + 2_000
+
+
+def test_blocks_stay_whole_where_all_matches_are_in_one_segment() -> None:
+    """Nothing is copied but chunks, however many matches there are."""
+    others = [[], [rows_of([1] * 1_000)]]
+    made, collector = production(2, Limits(block_rows=400, gather_rows=900, chunk_rows=1_000))
+    seen: list[int] = []
+    made.sample = lambda: seen.append(made._block_rows)
+    assert made.produce(0, rows_of([1] * 400), others, 0) == (400, 0)
+    assert set(seen) == {400}
+    assert max(len(piece) for piece in collector.pieces) == 1_000
+    assert len(collector.results()) == 400 * 1_000
 
 
 def test_a_residual_uses_columns_that_results_do_not() -> None:
