@@ -5,8 +5,9 @@ this process. Tests use it to try histories (epoch sizes, limits, restarts, lost
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -217,6 +218,7 @@ class ScriptedSpills:
         last_resort: int = 0,  # noqa: ARG002
         relieved: frozenset[int] = frozenset(),  # noqa: ARG002
         pinned: int = 0,
+        growth: Mapping[int, int] = MappingProxyType({}),  # noqa: ARG002
     ) -> list[Spill]:
         chosen = self.script.pop() if self.script else 0
         groups = [g for g, state in manifest.groups.items() if state.rows]

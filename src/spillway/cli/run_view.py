@@ -70,7 +70,15 @@ def events(entry: Mapping[str, Any]) -> Iterator[str]:
             f"to processor {move['receiver']} ({megabytes(move['bytes'])})"
         )
     if entry["kind"] == "cleanup" and entry["results"]:
-        yield f"{epoch}: clean-up added {entry['results']:,} results of spilled groups"
+        yield f"{epoch}: clean-up added {entry['results']:,} results of spilled groups{_left(entry)}"
+
+
+def _left(entry: Mapping[str, Any]) -> str:
+    """What clean-up has still to do, and how often it read what was spilled."""
+    left = f", {megabytes(entry['missing_bytes'])} left" if entry.get("missing_bytes") else ""
+    if not entry.get("spilled_bytes"):
+        return left
+    return f"{left}; each spilled byte was read {entry['read_bytes'] / entry['spilled_bytes']:.1f} times"
 
 
 def megabytes(size: float) -> str:

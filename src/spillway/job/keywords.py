@@ -29,6 +29,7 @@ class RunSettings(TypedDict, total=False):
     latency: str
     epoch_rows: int
     epoch_results: int
+    results: str
     spill: str | None
     spill_share: float | None
     inactive_epochs: int

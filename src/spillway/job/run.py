@@ -36,6 +36,8 @@ from spillway.policy.spill import INACTIVE_EPOCHS, NO_SPILL, SPILL_POLICIES
 
 RUN = "[run]"
 UNTIL = EXHAUSTED, FOREVER = ("exhausted", "forever")
+RESULTS = EARLY, DEFERRED = ("early", "deferred")
+"""When results come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,15 @@ class RunConfig:
             "Result rows of one processor in one epoch, so that a hot key cannot exhaust memory.",
         ),
     ] = 4_000_000
+    results: Annotated[
+        str,
+        Key(
+            OneOf(RESULTS),
+            "`early`: results come as soon as their rows are in memory together, the others by clean-up. "
+            "`deferred`: rows are only written, and all results come when the input has ended: faster when "
+            'memory is scarce. Needs `until = "exhausted"`.',
+        ),
+    ] = EARLY
     spill: Annotated[
         str | None,
         Key(
@@ -142,8 +153,9 @@ class RunConfig:
         float | None,
         Key(
             RealNumber(above=0, maximum=1),
-            "How much of a processor's state one spill frees.",
-            unset="0.3 for one join, 0.1 for a tree of joins",
+            "How much of a processor's state one spill frees at least. It makes room for the next epoch in "
+            "any case.",
+            unset="0.1; 0.3 with rotation",
         ),
     ] = None
     inactive_epochs: Annotated[
@@ -305,6 +317,13 @@ class RunConfig:
                 )
         if self.memory_bytes is not None and self.memory_each:
             raise JobError("[run] memory is given for all processors and for each; give one of them")
+        if self.results == DEFERRED and self.until != "exhausted":
+            raise JobError(
+                f'{RUN} results = "{DEFERRED}" needs an end of the input; add until = "exhausted", or take '
+                f'"{EARLY}"'
+            )
+        if self.results == DEFERRED and self.rotation:
+            raise JobError(f'{RUN} results = "{DEFERRED}" keeps nothing in memory; leave rotation out')
         if self.rotation and self.memory_bytes is None and not self.memory_each:
             raise JobError(f'{RUN} rotation = true needs a memory limit; add memory = "64MB"')
 

@@ -66,14 +66,16 @@ class Budget:
             memory_bytes=self.memory_bytes,
             state_bytes=self.state_bytes,
             round_bytes=working // 6,
+            unwritten_bytes=working // 4,
+            range_bytes=min(limits.range_bytes, working // 2),
             chunk_bytes=min(limits.chunk_bytes, working * 3 // 20),
             gather_bytes=min(limits.gather_bytes, working * 3 // 20),
-            pending_bytes=min(limits.pending_bytes, max(1 << 14, working // 8 // inputs)),
+            pending_bytes=min(limits.pending_bytes, max(1 << 14, working // 4 // inputs)),
         )
 
     def cleanup_bytes(self, image_bytes: int) -> int:
-        """How much is cleaned up at a time, beside images of this size."""
-        return max(self.working_bytes, self.memory_bytes - image_bytes) // 4
+        """How large the groups of a batch are together, beside images of this size."""
+        return max(self.working_bytes, self.memory_bytes - image_bytes)
 
     def compaction(self, limits: CompactionLimits) -> CompactionLimits:
         """A merge has its output in memory twice, beside images that take a round more than their share."""

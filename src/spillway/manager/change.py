@@ -17,11 +17,13 @@ class Change:
     swaps: tuple[Swap, ...] = ()
     quotas: Mapping[int, int] = field(default_factory=dict)
     """Rows that slow processors take in at most."""
+    given_up: GroupSet = 0
+    """Groups that leave memory for a clean-up, whose generation ends like that of spilled ones."""
 
     @property
     def spilled(self) -> GroupSet:
         """Groups whose generation ends."""
-        return union(spill.groups for spill in self.spills)
+        return union(spill.groups for spill in self.spills) | self.given_up
 
     @property
     def leaving(self) -> GroupSet:

@@ -14,7 +14,7 @@ from spillway.model import GroupSet, group_set, members, union
 from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import Cursor, in_order
+from spillway.state.rows import Cursor, Run, in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,8 @@ class CleanupLimits:
 
     unlimited_batch_bytes: int = 64 << 20
     """Without a budget, groups of this size together are cleaned up at a time."""
-    pieces: int = 4
-    """Driving rows are copied in pieces, this many for what is cleaned up at a time."""
-    piece_bytes: int = 64 << 10
-    """The smallest piece."""
+    epoch_seconds: float = 10.0
+    """An epoch of clean-up does as much as takes about this long."""
 
 
 class Cleaning(Enum):
@@ -102,23 +100,26 @@ def resumed_batches(manifest: Manifest) -> list[CleanupBatch]:
 def new_batches(
     manifest: Manifest, groups: GroupSet, batch_bytes: int | None, limits: CleanupLimits, *, restore: bool
 ) -> list[CleanupBatch]:
-    """The groups as batches that fit the budget, the most rewarding first; a larger one alone, by parts."""
+    """The groups as batches of neighbours that fit the budget, or of one; the most rewarding batch first."""
     limit = batch_bytes or limits.unlimited_batch_bytes
-    piece_bytes = max(limits.piece_bytes, limit // limits.pieces)
-    order = sorted(members(groups), key=lambda group: (-manifest.groups[group].reward, group))
-    batches: list[CleanupBatch] = []
-    together: list[int] = []
+    batches: list[list[int]] = []
     size = 0
-    for group in order:
+    for group in members(groups):
         mine = manifest.groups[group].total_bytes
-        if together and size + mine > limit:
-            batches.append(_batch(manifest, _cursor(together, size, limit, piece_bytes, restore)))
-            together, size = [], 0
-        together.append(group)
+        if not batches or size + mine > limit:
+            batches.append([])
+            size = 0
+        batches[-1].append(group)
         size += mine
-    if together:
-        batches.append(_batch(manifest, _cursor(together, size, limit, piece_bytes, restore)))
-    return batches
+    batches.sort(key=lambda together: (-_reward(manifest, together), together))
+    return [_batch(manifest, Cursor(group_set(together), restore)) for together in batches]
+
+
+def _reward(manifest: Manifest, groups: Sequence[int]) -> float:
+    """Results per byte over all generations of some groups: what their clean-up can be expected to give."""
+    states = [manifest.groups[group] for group in groups]
+    results = sum(state.results + state.spilled_results for state in states)
+    return results / max(1, sum(state.total_bytes for state in states))
 
 
 def returning_groups(manifest: Manifest, room_bytes: Mapping[int, int]) -> GroupSet:
@@ -140,20 +141,11 @@ def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[C
     return [tuple(batches[processor::processors]) for processor in range(processors)]
 
 
-def _cursor(groups: Sequence[int], size: int, limit: int, piece_bytes: int, restore: bool) -> Cursor:
-    parts = max(1, -(-size // limit)) if len(groups) == 1 else 1
-    return Cursor(group_set(groups), restore, parts, piece_bytes)
+def runs_of(manifest: Manifest, batches: Sequence[CleanupBatch]) -> tuple[Run, ...]:
+    """The runs that hold rows of the batches, in their order."""
+    groups = union(batch.cursor.groups for batch in batches)
+    return tuple(run for run in in_order(manifest.runs.values()) if (run.live | run.spilled) & groups)
 
 
 def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:
-    slices = []
-    generations = 1
-    for run in in_order(manifest.runs.values()):
-        by_generation: dict[int, GroupSet] = {}
-        for group in members((run.live | run.spilled) & cursor.groups):
-            generation = manifest.groups[group].generation(run.last_epoch)
-            by_generation[generation] = by_generation.get(generation, 0) | 1 << group
-        if by_generation:
-            slices.append((run, tuple(sorted(by_generation.items()))))
-            generations = max(generations, 1 + max(by_generation))
-    return CleanupBatch(cursor, tuple(slices), generations)
+    return CleanupBatch(cursor, tuple(manifest.groups[group].ended for group in members(cursor.groups)))

@@ -12,10 +12,10 @@ from typing import Protocol
 from spillway.errors import CheckpointError
 from spillway.manager.change import Change
 from spillway.manager.expiration import unneeded_slices
-from spillway.model import GroupSet, group_set, members, union
+from spillway.model import group_set, members, union
 from spillway.state.graph import Graph
 from spillway.state.log import Counters, EpochRecord, Manifest, ManifestLog
-from spillway.state.orders import Report, grown, lineage
+from spillway.state.orders import Report, collected, grown, lineage
 from spillway.state.rows import Expiry, next_watermark, youngest
 from spillway.state.storage import Storage
 
@@ -61,8 +61,6 @@ class ExecutedEpoch:
     batch_id: int | None
     clean: bool
     """Whether it produced missing results and took no input."""
-    growing: GroupSet
-    """Groups that got rows although it was a clean-up: those of operators downstream."""
     ending: bool
     """Whether the input had ended, so that all rows are final."""
     from_cleanup: bool
@@ -74,10 +72,9 @@ class ExecutedEpoch:
         before = change.relocation.manifest
         results = sum(report.results for report in reports)
         latest = youngest([before.latest, *(report.latest for report in reports)], len(graph.windows))
-        growth = grown(reports)
-        if self.clean:
-            growth = {group: counts for group, counts in growth.items() if self.growing >> group & 1}
-        changed = change.spilled | group_set(growth)
+        growth = {} if self.clean else grown(reports)
+        unsaid = collected(reports)
+        changed = change.spilled | group_set(growth) | group_set(unsaid)
         return EpochRecord(
             sequence=before.sequence + 1,
             token=token,
@@ -97,12 +94,16 @@ class ExecutedEpoch:
                 late_rows=sum(report.late_rows for report in reports),
                 null_time_rows=sum(report.null_time_rows for report in reports),
                 expired_rows=sum(sum(report.expired_rows.values()) for report in reports),
+                spilled_bytes=sum(before.groups[group].bytes for group in members(change.spilled))
+                + sum(size for _, size in unsaid.values()),
+                read_bytes=sum(report.read_bytes for report in reports),
             ),
             placement=placement,
             processors=change.relocation.processors,
             spilled=change.spilled,
             suspended=change.suspended,
             grown=growth,
+            collected=unsaid,
             lineage=lineage(reports),
             cursors=tuple(cursor for report in reports for cursor in report.cursors)
             if self.clean

@@ -44,8 +44,14 @@ class EngineConfig:
     own_budgets: tuple[Budget, ...] = ()
     """The budget of each processor, where they differ."""
     spill: str = "least-productive"
-    spill_share: float = 0.3
-    """How much of a processor's state a spill frees, or a turn of rotation exchanges (Liu, figure 6.3)."""
+    spill_share: float = 0.1
+    """How much of a processor's state a spill frees at least."""
+    ahead_share: float = 1 / 3
+    """A spill makes room for what the next epoch adds, up to this share of the memory for state.
+
+    The rest waits. With more, a batch of a fifth of all state is taken in at once, but half of the results at
+    run time are lost: state is smaller on average.
+    """
     inactive_epochs: int = INACTIVE_EPOCHS
     """Epochs without rows after which a group is inactive, for `least-recent`."""
     history_weight: float = HISTORY_WEIGHT
@@ -55,6 +61,8 @@ class EngineConfig:
     lasting_epochs: int = 10
     """Beyond that share, groups come back if memory lasts for this many epochs of growth. Ours."""
     cleanup: CleanupLimits = field(default_factory=CleanupLimits)
+    deferred: bool = False
+    """Input is only written; all results come from the clean-up at its end."""
     rotation: bool = False
     """Groups that leave memory are suspended and take turns, instead of beginning a new generation."""
     rotation_gap_seconds: float | None = None

@@ -5,17 +5,18 @@ spilled by the new one, and a processor that moves relieve does not spill. Stati
 out; clock and budgets are given, and nothing is executed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spillway.errors import SpillwayError
 from spillway.manager.budget import Budgets, budget_of
 from spillway.manager.change import Change
 from spillway.manager.clock import Clock
 from spillway.manager.config import EngineConfig
+from spillway.manager.growth import ExpectedGrowth
 from spillway.manager.relocation import Decision, PlacementStatistics, Relocation, RelocationManager
 from spillway.manager.rotation import RotationManager, Swap, rotation_ended, suspension
 from spillway.manager.skew_buffer import quotas
-from spillway.manager.spill import Spill, SpillManager
+from spillway.manager.spill import NO_GROWTH, Spill, SpillManager
 from spillway.model import GroupSet, Window, group_set, members, union
 from spillway.policy.placement import (
     ForcedSpill,
@@ -53,10 +54,12 @@ class Controller:
             budgets,
             config.spill,
             config.spill_share,
+            config.ahead_share,
             heights=heights,
             inactive_epochs=config.inactive_epochs,
             history_weight=config.history_weight,
         )
+        self._growth = ExpectedGrowth()
         self.rotation: RotationManager | None = None
         if (config.rotation or not splittable) and budgets is not None:
             self.rotation = RotationManager(
@@ -83,7 +86,7 @@ class Controller:
         State may always fill a share of the memory for it, and more if it can then stay for some epochs.
         """
         budgets = self._budgets
-        if budgets is None:
+        if budgets is None or self._config.deferred:
             return {}
         growth = self.statistics.growth_bytes(manifest.placement)
         room = {}
@@ -103,23 +106,25 @@ class Controller:
         """Take in that this is the first epoch after a start."""
         self.relocation.started_epoch = epoch
 
-    def decide(self, manifest: Manifest, *, forced: bool) -> Change:
-        """What the next epoch begins with; `forced` if suspended groups get their turn in any case."""
+    def decide(self, manifest: Manifest, *, arrives: bool, forced: bool) -> Change:
+        """What the next epoch begins with; `arrives` if it has input besides what waits, `forced` if
+        suspended groups get their turn in any case."""
         snapshot = self._snapshot(manifest)
         relocation = self.relocation.advance(manifest, snapshot, self.statistics.resident_bytes)
         pushed = [_spill(spill, snapshot) for spill in relocation.decision.spills]
-        swaps, spills = self._evictions(relocation, pushed, forced=forced)
+        growth = self._growth.expected(relocation.manifest, arrives=arrives)
+        swaps, spills = self._evictions(relocation, pushed, growth, forced=forced)
         arrived, config = self.statistics.arrived_rows(), self._config
         limited_rows = quotas(snapshot, arrived, config.buffer_bytes, config.skew)
         return Change(relocation, tuple(spills), tuple(swaps), limited_rows)
 
-    def cleaning(self, manifest: Manifest, cleaned: GroupSet, growing: GroupSet) -> Change:
-        """An epoch that only cleans up changes nothing, unless operators downstream grow by it."""
-        spills: list[Spill] = []
-        if growing:
-            resident = self.statistics.resident_bytes
-            spills = self.spill.decide(manifest, resident, self.relocation.moving, pinned=cleaned)
-        return Change(self.relocation.hold(manifest), tuple(spills))
+    def cleaning(self, manifest: Manifest, cleaned: GroupSet, *, leave: bool) -> Change:
+        """An epoch that cleans up some groups. If all else is to `leave` memory, that is for the clean-up."""
+        given_up = 0
+        if leave and self._budgets is not None:
+            stay = cleaned | manifest.mid_row_groups | manifest.suspended | self.relocation.moving
+            given_up = group_set(g for g, state in manifest.groups.items() if state.rows) & ~stay
+        return Change(self.relocation.hold(manifest), given_up=given_up)
 
     def observe(
         self, change: Change, record: EpochRecord, reports: Sequence[Report], seconds: float, *, clean: bool
@@ -134,6 +139,7 @@ class Controller:
             self.statistics.resident_bytes = {report.processor: report.resident_bytes for report in reports}
             return
         relocation = change.relocation
+        self._growth.observe(relocation.manifest, reports, change.suspended)
         self.relocation.observe(relocation, self._clock.seconds())
         if relocation.decision.round_over or relocation.completed:
             self.statistics.restart()
@@ -179,7 +185,7 @@ class Controller:
         )
 
     def _evictions(
-        self, relocation: Relocation, pushed: Sequence[Spill], *, forced: bool
+        self, relocation: Relocation, pushed: Sequence[Spill], growth: Mapping[int, int], *, forced: bool
     ) -> tuple[list[Swap], list[Spill]]:
         """What leaves memory and what comes back; `pushed` leaves although there is room.
 
@@ -188,7 +194,11 @@ class Controller:
         manifest, resident = relocation.manifest, relocation.resident_bytes
         moving = self.relocation.moving
         last_resort = moving if self.rotation is None else moving | manifest.waiting_groups
-        spills = self.spill.decide(manifest, resident, last_resort, relocation.decision.relieved)
+        if self.rotation is not None:
+            growth = NO_GROWTH  # what has no room waits for its turn
+        spills = self.spill.decide(
+            manifest, resident, last_resort, relocation.decision.relieved, growth=growth
+        )
         chosen = union(spill.groups for spill in spills)
         spills += [spill for spill in pushed if not spill.groups & chosen]
         if self.rotation is not None:

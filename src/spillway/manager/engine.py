@@ -12,6 +12,7 @@ from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budgets
 from spillway.manager.change import Change
 from spillway.manager.cleanup import Cleaning, next_batches, returning_groups
+from spillway.manager.cleanup_pace import CleanupPace
 from spillway.manager.clock import Clock, SystemClock
 from spillway.manager.commit import Committer, ExecutedEpoch, ResultSink
 from spillway.manager.config import EngineConfig
@@ -59,8 +60,9 @@ class Engine:
             heights=graph.group_heights,
             windows=graph.windows,
         )
+        self._pace = CleanupPace(config.cleanup.epoch_seconds)
         self._make = OrderMaker(
-            config, self.budgets, graph, storage.root, sink.staging, self._committer.token
+            config, self.budgets, graph, storage.root, sink.staging, self._committer.token, self._pace
         )
         self._free: GroupSet = 0
         """Groups whose clean-up ended with the last epoch."""
@@ -179,11 +181,12 @@ class Engine:
         clean = cleaning is not Cleaning.NONE
         batches = self._batches(cleaning) if clean else None
         cleaned = union(batch.cursor.groups for batch in batches or ())
-        growing = self.graph.downstream(cleaned)
         if clean:
-            change = self.controller.cleaning(self.manifest, cleaned, growing)
+            change = self.controller.cleaning(self.manifest, cleaned, leave=cleaning is Cleaning.ALL)
         else:
-            change = self.controller.decide(self.manifest, forced=ending and not self.has_pending)
+            change = self.controller.decide(
+                self.manifest, arrives=batch_id is not None, forced=ending and not self.has_pending
+            )
         self._check_whole(change)
         expiry = next_expiry(self.graph, self.manifest, change.suspended)
         ending = ending and self.graph.waits
@@ -199,7 +202,6 @@ class Engine:
                 reports,
                 batch_id,
                 clean=clean,
-                growing=growing,
                 ending=ending,
                 from_cleanup=from_cleanup or clean,
             )
@@ -208,6 +210,8 @@ class Engine:
         self._committer.deliver()
         sunk = self._clock.seconds()
         self._free = record.cleaned
+        if clean:
+            self._pace.observe(reports)
         self.controller.observe(change, record, reports, sunk - started, clean=clean)
         seconds = EpochSeconds(
             order=ordered - started,

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from spillway.manager.budget import Budgets, budget_of
 from spillway.manager.change import Change
-from spillway.manager.cleanup import shared_out
+from spillway.manager.cleanup import runs_of, shared_out
+from spillway.manager.cleanup_pace import CleanupPace
 from spillway.manager.config import EngineConfig
 from spillway.model import GroupSet, placed_on, union
 from spillway.state.graph import Graph
@@ -23,6 +24,7 @@ class OrderMaker:
     """Root of the durable tier."""
     staging: str | None
     token: int
+    pace: CleanupPace
 
     def orders(
         self,
@@ -34,6 +36,7 @@ class OrderMaker:
         ending: bool,
     ) -> list[Orders]:
         """One for each processor; `batches` in a clean-up epoch; `free` are groups that were cleaned up."""
+        collects = self.config.deferred and batches is None and not change.relocation.manifest.mid_row_groups
         relocation, suspended = change.relocation, change.suspended
         manifest, processors = relocation.manifest, relocation.processors
         cleaned = union(batch.cursor.groups for batch in batches or ())
@@ -59,7 +62,7 @@ class OrderMaker:
                     if processor in relocation.senders
                     else self._merges(processor, lasting, expiry),
                     pending=restricted_to(manifest.pending.get(processor, ()), ~suspended),
-                    limits=self._limits(processor, change),
+                    limits=self._limits(processor, change, clean=batches is not None),
                     state=self.state,
                     tier=f"{self.config.tier}/{self.token:06d}/{processor:04d}",
                     staging=self.staging,
@@ -67,7 +70,9 @@ class OrderMaker:
                     result_compression=self.config.result_compression,
                     free=(change.leaving | free) & kept | relocation.released(processor),
                     cleanup=shares[processor],
+                    cleanup_runs=runs_of(manifest, shares[processor]),
                     clean=batches is not None,
+                    collects=collects,
                     expired=expired,
                     watermark=manifest.watermark,
                     keep=expiry.keep,
@@ -81,8 +86,10 @@ class OrderMaker:
             )
         return orders
 
-    def _limits(self, processor: int, change: Change) -> Limits:
+    def _limits(self, processor: int, change: Change, *, clean: bool) -> Limits:
         budget, limits = budget_of(self.budgets, processor), self.config.limits
+        if clean:
+            limits = self.pace.limits(limits)
         if budget is not None:
             limits = budget.limits(limits, len(self.graph.inputs))
         quota = change.quotas.get(processor)

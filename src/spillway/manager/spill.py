@@ -5,9 +5,11 @@ generations of the chosen groups: the next manifest record says so, and the proc
 Nothing is written, because the rows are durable since the epoch that probed them.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from types import MappingProxyType
 
 from spillway.errors import BudgetError
 from spillway.manager.budget import Budgets
@@ -15,6 +17,9 @@ from spillway.model import GroupNumbers, GroupSet, group_set, members
 from spillway.policy.spill import INACTIVE_EPOCHS, NO_SPILL, SPILL_POLICIES, GroupStatistics, SpillSnapshot
 from spillway.state.log import Manifest
 
+GROWTH_SLACK = 1.2
+"""Rows that were freed leave parts of pages behind, so a spill frees less than it says."""
+NO_GROWTH: Mapping[int, int] = MappingProxyType({})
 HISTORY_WEIGHT = 0.7
 """By default, what the results of an epoch count for in the next, for `recent-history`."""
 
@@ -35,7 +40,8 @@ class Spill:
 class SpillManager:
     budgets: Budgets | None
     policy: str = "least-productive"
-    share: float = 0.3
+    share: float = 0.1
+    ahead_share: float = 1 / 3
     heights: Sequence[int] = ()
     """Per group, how many operators are between it and the results of the view; none: all give results."""
     inactive_epochs: int = INACTIVE_EPOCHS
@@ -62,8 +68,9 @@ class SpillManager:
         last_resort: GroupSet = 0,
         relieved: frozenset[int] = frozenset(),
         pinned: GroupSet = 0,
+        growth: Mapping[int, int] = NO_GROWTH,
     ) -> list[Spill]:
-        """The spills at the start of the next epoch.
+        """The spills at the start of the next epoch, which is expected to add `growth` to state.
 
         Groups of `last_resort` are chosen only if the others do not free enough. Groups that are `pinned`
         stay: they are being cleaned up. Processors that are `relieved` do not spill: groups are about to
@@ -77,7 +84,9 @@ class SpillManager:
             groups = self._statistics(manifest, processor, pinned)
             known = sum(group.bytes for group in groups)
             resident = max(resident_bytes.get(processor, 0), known)
-            if resident <= budget.state_bytes or not groups:
+            ahead = self._ahead_bytes(growth.get(processor, 0), budget.state_bytes)
+            needed = resident + ahead - budget.state_bytes
+            if needed <= 0 or not groups:
                 continue
             if self.policy == NO_SPILL:
                 raise BudgetError(
@@ -85,7 +94,7 @@ class SpillManager:
                     f"{budget.memory_bytes} leaves {budget.state_bytes} for state, and spill is "
                     '"none"; give more memory, or choose a spill strategy'
                 )
-            wanted = max(int(known * self.share), resident - budget.state_bytes)
+            wanted = max(int(known * self.share), needed)
             others = tuple(group for group in groups if not last_resort >> group.group & 1)
             groups = others if sum(group.bytes for group in others) >= wanted else groups
             snapshot = SpillSnapshot(groups, wanted, inactive_epochs=self.inactive_epochs)
@@ -93,6 +102,12 @@ class SpillManager:
             freed = sum(group.bytes for group in groups if group.group in chosen)
             spills.append(Spill(processor, group_set(chosen), freed, resident, self.policy))
         return spills
+
+    def _ahead_bytes(self, growth: int, state_bytes: int) -> int:
+        """What to make room for: all of the growth, or as many equal parts of it as it takes epochs."""
+        growth = int(growth * GROWTH_SLACK)
+        epochs = max(1, math.ceil(growth / (self.ahead_share * state_bytes)))
+        return growth // epochs
 
     def _height(self, group: int) -> int:
         return self.heights[group] if self.heights else 0

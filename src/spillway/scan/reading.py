@@ -20,15 +20,22 @@ from spillway.scan.partition_column import partition_value
 from spillway.scan.scan_input import ScanColumn, ScanInput
 from spillway.scan.split import ARROW, Split
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS, BATCH_BYTES = 1 << 16, 32 << 20
+LEAST_ROWS = 1 << 10
+"""Batches are not made smaller than this, however wide the rows are."""
 REMEDY = "it is damaged or has another format; write it again under the same name, then run the job again"
 
 
-def read(scan: ScanInput, split: Split, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """The wire rows of a split; a batch is made of at most `batch_rows` rows of the file, and has some."""
+def read(
+    scan: ScanInput, split: Split, batch_rows: int = BATCH_ROWS, batch_bytes: int = BATCH_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """The wire rows of a split; a batch is made of at most `batch_rows` rows of the file, and has some.
+
+    Of wide rows it is made of fewer, so that it has about `batch_bytes`.
+    """
     constants = {name.lower(): text for name, text in split.partitions}
     wanted = {column.name.lower() for column in scan.columns} - set(constants)
-    for batch in _checked(split, _batches(split, wanted, batch_rows)):
+    for batch in _checked(split, _batches(split, wanted, batch_rows, batch_bytes)):
         arrays = [_array(column, batch, constants, split) for column in scan.columns]
         rows = scan.wire_rows(arrays, batch.num_rows)
         if rows.num_rows:
@@ -54,7 +61,7 @@ def _checked(split: Split, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
         yield batch
 
 
-def _batches(split: Split, wanted: set[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _batches(split: Split, wanted: set[str], batch_rows: int, batch_bytes: int) -> Iterator[pa.RecordBatch]:
     size = Path(split.path).stat().st_size
     if size != split.file_bytes:
         raise ValueError(f"it has {size} bytes now, and had {split.file_bytes} when it was found")
@@ -69,7 +76,19 @@ def _batches(split: Split, wanted: set[str], batch_rows: int) -> Iterator[pa.Rec
         if not names:
             yield from _rows_only(split.rows, batch_rows)
             return
+        batch_rows = min(batch_rows, _fitting(file.metadata, split, set(names), batch_bytes))
         yield from file.iter_batches(batch_rows, list(split.groups), names, use_threads=False)
+
+
+def _fitting(metadata: pq.FileMetaData, split: Split, names: set[str], batch_bytes: int) -> int:
+    """How many rows of these columns, by what the file says of their size, have so many bytes together."""
+    size = rows = 0
+    for number in split.groups:
+        group = metadata.row_group(number)
+        chunks = (group.column(column) for column in range(group.num_columns))
+        size += sum(c.total_uncompressed_size for c in chunks if c.path_in_schema.split(".")[0] in names)
+        rows += group.num_rows
+    return max(LEAST_ROWS, batch_bytes * rows // max(1, size))
 
 
 def _arrow_batches(split: Split, wanted: set[str], batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -60,6 +60,7 @@ RUNS = st.builds(
     MASKS,
     st.none() | st.builds(EventTimes, COUNTS, COUNTS, COUNTS),
     FEW,
+    MASKS,
 )
 PENDING = st.builds(
     Pending,
@@ -75,10 +76,10 @@ PENDING = st.builds(
     COUNTS,
     st.none() | COUNTS,
 )
-CURSORS = st.builds(Cursor, MASKS, st.booleans(), FEW, COUNTS, FEW, FEW, FEW, COUNTS, COUNTS)
+CURSORS = st.builds(Cursor, MASKS, st.booleans(), st.integers(-(2**63), 2**63 - 1), COUNTS, COUNTS)
 SLICES = tuples(st.tuples(TEXTS, MASKS))
 QUEUES = st.dictionaries(FEW, tuples(PENDING), max_size=3)
-COUNTERS = st.builds(Counters, *[COUNTS] * 9)
+COUNTERS = st.builds(Counters, *[COUNTS] * 11)
 FILES = tuples(st.tuples(TEXTS, COUNTS, COUNTS))
 PLACEMENTS = tuples(FEW)
 RECORDS = st.builds(
@@ -95,6 +96,7 @@ RECORDS = st.builds(
     processors=st.none() | FEW,
     spilled=MASKS,
     grown=TRIPLES,
+    collected=st.dictionaries(FEW, st.tuples(COUNTS, COUNTS)),
     cursors=tuples(CURSORS),
     cleaned=MASKS,
     restored=MASKS,
@@ -114,7 +116,7 @@ MANIFESTS = st.builds(
     runs=tuples(RUNS).map(lambda runs: {run.name: run for run in runs}),
     pending=QUEUES,
     counters=COUNTERS,
-    groups=st.dictionaries(st.integers(0, 2_000), st.builds(GroupState, tuples(COUNTS), *[COUNTS] * 11)),
+    groups=st.dictionaries(st.integers(0, 2_000), st.builds(GroupState, tuples(COUNTS), *[COUNTS] * 12)),
     cursors=tuples(CURSORS),
     latest=LATEST,
     watermark=st.none() | COUNTS,
@@ -123,6 +125,10 @@ MANIFESTS = st.builds(
 )
 REPORTS = st.builds(
     Report,
+    collected_rows=BY_GROUP,
+    collected_bytes=BY_GROUP,
+    read_bytes=COUNTS,
+    work=COUNTS,
     processor=FEW,
     host=TEXTS,
     executor=TEXTS,

@@ -7,6 +7,7 @@ from spillway.manager.cleanup import (
     new_batches,
     resumed_batches,
     returning_groups,
+    runs_of,
     shared_out,
 )
 from spillway.state.log.group_state import GroupState
@@ -30,40 +31,27 @@ def groups_of(batches: list[CleanupBatch]) -> list[int]:
     return [batch.cursor.groups for batch in batches]
 
 
-def test_batches_fill_the_limit_and_the_most_rewarding_come_first() -> None:
+def test_batches_are_neighbours_that_fill_the_limit_and_the_most_rewarding_come_first() -> None:
     held = manifest(state(40, 40), state(30, 90), state(60, 0), state(40, 40))
-    assert groups_of(new_batches(held, 0b1111, 110, LIMITS, restore=False)) == [0b1011, 0b0100]
-    assert groups_of(new_batches(held, 0b1111, 109, LIMITS, restore=False)) == [0b0011, 0b1100]
-    assert groups_of(new_batches(held, 0b1101, 80, LIMITS, restore=False)) == [0b1001, 0b0100]
+    assert groups_of(new_batches(held, 0b1111, 170, LIMITS, restore=False)) == [0b1111]
+    assert groups_of(new_batches(held, 0b1111, 169, LIMITS, restore=False)) == [0b0111, 0b1000]
+    assert groups_of(new_batches(held, 0b1111, 100, LIMITS, restore=False)) == [0b0011, 0b1100]
+    assert groups_of(new_batches(held, 0b1101, 80, LIMITS, restore=False)) == [0b0001, 0b1000, 0b0100]
     assert groups_of(new_batches(held, 0b1111, 1, LIMITS, restore=False)) == [0b0010, 0b0001, 0b1000, 0b0100]
     assert new_batches(held, 0, 100, LIMITS, restore=False) == []
+    assert all(batch.cursor.restore for batch in new_batches(held, 0b1111, 100, LIMITS, restore=True))
 
 
 def test_without_a_budget_batches_have_a_size_of_their_own() -> None:
     half = LIMITS.unlimited_batch_bytes // 2
     held = manifest(state(half, 3), state(half, 2), state(1, 0))
-    batches = new_batches(held, 0b111, None, LIMITS, restore=True)
-    assert groups_of(batches) == [0b011, 0b100]
-    assert [batch.cursor.piece_bytes for batch in batches] == [LIMITS.unlimited_batch_bytes // 4] * 2
+    assert groups_of(new_batches(held, 0b111, None, LIMITS, restore=True)) == [0b011, 0b100]
 
 
 def test_a_group_on_disk_and_in_memory_counts_with_both() -> None:
     held = manifest(state(10, 9, spilled=50), state(10, 0, spilled=40))
     assert groups_of(new_batches(held, 0b11, 110, LIMITS, restore=False)) == [0b11]
     assert groups_of(new_batches(held, 0b11, 109, LIMITS, restore=False)) == [0b01, 0b10]
-
-
-def test_a_group_larger_than_the_limit_is_cut_into_parts() -> None:
-    limit = 1_000_000
-    held = manifest(state(limit, 5), state(limit + 1, 4), state(3 * limit, 3), state(3 * limit + 1, 2))
-    batches = new_batches(held, 0b1111, limit, LIMITS, restore=True)
-    assert groups_of(batches) == [0b0001, 0b0010, 0b0100, 0b1000]
-    assert [batch.cursor.parts for batch in batches] == [1, 2, 3, 4]
-    assert all(batch.cursor.restore for batch in batches)
-    assert [batch.cursor.piece_bytes for batch in batches] == [limit // 4] * 4
-    small = new_batches(held, 0b0001, 8, LIMITS, restore=False)[0].cursor
-    assert (small.piece_bytes, small.restore, small.parts) == (LIMITS.piece_bytes, False, limit // 8)
-    assert new_batches(manifest(state(0)), 0b1, 8, LIMITS, restore=False)[0].cursor.parts == 1
 
 
 def test_groups_that_fit_return_to_their_own_processor() -> None:
@@ -82,13 +70,13 @@ def test_groups_that_fit_return_to_their_own_processor() -> None:
 
 
 def test_batches_are_dealt_in_turn() -> None:
-    batches = [CleanupBatch(Cursor(1 << group, False, 1), (), 1) for group in range(5)]
+    batches = [CleanupBatch(Cursor(1 << group, False), ((0,),)) for group in range(5)]
     dealt = shared_out(batches, 2)
     assert [groups_of(list(mine)) for mine in dealt] == [[0b1, 0b100, 0b10000], [0b10, 0b1000]]
     assert shared_out(batches[:1], 3) == [(batches[0],), (), ()]
 
 
-def test_slices_come_with_their_generation_in_order() -> None:
+def test_batches_come_with_their_runs_in_order_and_the_ends_of_their_generations() -> None:
     def run(name: str, epoch: int, live: int, spilled: int) -> Run:
         return Run(name, 0, Position(epoch), epoch, 1, 1, 1, live, spilled)
 
@@ -96,18 +84,13 @@ def test_slices_come_with_their_generation_in_order() -> None:
     first = run("b", 1, live=0, spilled=0b0111)
     third = run("c", 6, live=0b0111, spilled=0)
     other = run("d", 2, live=0b1000, spilled=0)
-    cursor = Cursor(0b0111, True, 1, row=4)
+    cursor = Cursor(0b0111, True, row=4)
     held = replace(
         manifest(state(1, ended=(1, 5)), state(1, ended=(3,)), state(1, ended=(1,)), state(1, ended=())),
         runs={run.name: run for run in (second, first, third, other)},
         cursors=(cursor,),
     )
     (batch,) = resumed_batches(held)
-    assert batch.cursor == cursor
-    assert batch.slices == (
-        (first, ((0, 0b0111),)),
-        (second, ((0, 0b0010), (1, 0b0101))),
-        (third, ((1, 0b0110), (2, 0b0001))),
-    )
-    assert batch.generations == 3
-    assert new_batches(replace(held, runs={}), 0b1, 8, LIMITS, restore=False)[0].generations == 1
+    assert batch == CleanupBatch(cursor, ((1, 5), (3,), (1,)))
+    assert runs_of(held, [batch]) == (first, second, third)
+    assert runs_of(held, []) == ()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from spillway.manager.change import Change
+from spillway.manager.cleanup_pace import CleanupPace
 from spillway.manager.config import EngineConfig
 from spillway.manager.ordering import OrderMaker
 from spillway.manager.relocation.decision import Relocation
@@ -27,7 +28,7 @@ def test_a_receiver_frees_what_is_cleaned_up_while_it_is_loaded(tmp_path: Path) 
     config = EngineConfig(groups=4, processors=2, tier=str(tmp_path))
     inputs = tuple(WireInput(name, (), ()) for name in ("a", "b"))
     join = JoinOperator(inputs, (), None, ((), ()), 4, pa.schema([]))
-    maker = OrderMaker(config, None, Graph.of_one(join), str(tmp_path), None, 1)
+    maker = OrderMaker(config, None, Graph.of_one(join), str(tmp_path), None, 1, CleanupPace(10.0))
     expiry = Expiry((), None)
     first, second = maker.orders(change, expiry, None, free=0b0011, ending=False)
     assert (first.free, second.free) == (0b0011, 0b0001)

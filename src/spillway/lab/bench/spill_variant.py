@@ -7,7 +7,7 @@ from spillway.errors import JobError
 
 FULL, HALF, FIFTH = "spillway-1x", "spillway-1/2", "spillway-1/5"
 SHARES = (2, 5, 20)
-DEFERRED: tuple[int, ...] = ()
+DEFERRED: tuple[int, ...] = (5, 20)
 """The shares that also run with deferred results."""
 
 

@@ -63,7 +63,7 @@ class TreeExperiment:
     groups: int = 300
     processors: int = 2
     row_seconds: float = ROW_SECONDS
-    spill_share: float = field(default_factory=partial(default_spill_share, tree=True))
+    spill_share: float = field(default_factory=partial(default_spill_share, rotation=False))
     """The share of a processor's state that each spill frees: the same for all strategies."""
 
     @property

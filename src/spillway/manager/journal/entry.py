@@ -86,6 +86,8 @@ class ProcessorEntry:
     peak_bytes: int = 0
     freed_bytes: int = 0
     loaded_bytes: int = 0
+    read_bytes: int = 0
+    """What clean-up read of the state on disk."""
     busy_seconds: float = 0.0
     wall_seconds: float = 0.0
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -116,6 +118,11 @@ class EpochEntry:
     expired_rows: int = 0
     watermark: int | None = None
     runs: int = 0
+    spilled_bytes: int = 0
+    """Over all epochs: what went to disk only. And how much clean-up has read of it, each reading counted."""
+    read_bytes: int = 0
+    missing_bytes: int = 0
+    """What clean-up has still to read: the state of all groups that miss results."""
     spills: tuple[Spill, ...]
     swaps: tuple[Swap, ...] = ()
     relocation: RelocationEntry = field(default_factory=RelocationEntry)

@@ -17,6 +17,7 @@ from spillway.manager.journal.entry import (
 )
 from spillway.manager.pending_queue import suspended_input
 from spillway.manager.relocation import Decision, MoveInProgress, MovesStep
+from spillway.model import members
 from spillway.state.log import EpochRecord, Manifest
 from spillway.state.orders import Report
 from spillway.state.step import typical_error
@@ -54,6 +55,9 @@ def epoch_entry(
         expired_rows=record.counters.expired_rows,
         watermark=manifest.watermark,
         runs=len(manifest.runs),
+        spilled_bytes=manifest.counters.spilled_bytes,
+        read_bytes=manifest.counters.read_bytes,
+        missing_bytes=sum(manifest.groups[group].total_bytes for group in members(manifest.split_groups)),
         spills=change.spills,
         swaps=change.swaps,
         relocation=relocation_entry(change.relocation.decision, change.relocation),
@@ -90,6 +94,7 @@ def _processor_entry(
         peak_bytes=report.peak_bytes,
         freed_bytes=report.freed_bytes,
         loaded_bytes=report.loaded_bytes,
+        read_bytes=report.read_bytes,
         busy_seconds=round(report.busy_seconds, 4),
         wall_seconds=round(report.wall_seconds, 4),
         seconds={phase: round(value, 4) for phase, value in report.seconds.items()},

@@ -38,10 +38,10 @@ def default_spill(*, tree: bool) -> str:
     return "global-output-penalty" if tree else "least-productive"
 
 
-def default_spill_share(*, tree: bool) -> float:
-    """How much of a processor's state a spill frees in a run that does not say.
+def default_spill_share(*, rotation: bool) -> float:
+    """How much of a processor's state a spill frees at least, in a run that does not say.
 
-    Of a tree less than of a single join: smaller spills give more results at run time (figures 7.13, 7.16,
-    7.17). Still smaller ones give a little more, but each costs an epoch.
+    Smaller spills give more results at run time (figures 7.13, 7.16, 7.17). Still smaller ones give a little
+    more, but each costs an epoch. A turn of rotation exchanges more: what comes back should stay for a while.
     """
-    return 0.1 if tree else 0.3
+    return 0.3 if rotation else 0.1

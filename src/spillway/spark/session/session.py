@@ -21,8 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spillway.detail_log import FILE_NAME as LOG_NAME
 from spillway.detail_log import DetailLog, log_of
-from spillway.errors import CheckpointError, SourceError, SpillwayError, ViewError
+from spillway.errors import CheckpointError, JobError, SourceError, SpillwayError, ViewError
 from spillway.job import (
+    DEFERRED,
+    RUN,
     ComputeSettings,
     Job,
     RunConfig,
@@ -248,6 +250,10 @@ class Session:
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
             graph = wire.graph.with_result_schema(schema)
+            if config.results == DEFERRED and not graph.splittable:
+                raise JobError(
+                    f'{RUN} results = "{DEFERRED}": statistics with OVER are made as rows come; leave it out'
+                )
             engine = Engine(
                 EngineConfig(
                     processors=config.processors,
@@ -261,12 +267,12 @@ class Session:
                     budget=budget,
                     own_budgets=own_budgets,
                     spill=config.spill or default_spill(tree=not graph.is_one),
-                    spill_share=config.spill_share
-                    or default_spill_share(tree=not graph.is_one and not config.rotation),
+                    spill_share=config.spill_share or default_spill_share(rotation=config.rotation),
                     inactive_epochs=config.inactive_epochs,
                     history_weight=config.history_weight,
                     room_share=config.room_share,
                     relocation=RelocationLimits(restart_epochs=config.restart_epochs),
+                    deferred=config.results == DEFERRED,
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,
                     rotation_turns=config.rotation_turns,

@@ -16,10 +16,10 @@ class NativeRows:
     inputs: tuple[ScanInput | None, ...]
     """By tag; None: Spark reads it."""
 
-    def __call__(self, frames: Iterator[bytes]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, frames: Iterator[bytes], batch_bytes: int) -> Iterator[pa.RecordBatch]:
         for frame in frames:
             splits: list[Split] = pickle.loads(frame)  # noqa: S301 - from the driver of this job
             for split in splits:
                 scan = self.inputs[split.tag]
                 assert scan is not None
-                yield from read(scan, split)
+                yield from read(scan, split, batch_bytes=batch_bytes)

@@ -36,7 +36,8 @@ SPOOL_BYTES = 64 << 20
 class RowReader(Protocol):
     """Makes wire rows from frames; pickled to workers."""
 
-    def __call__(self, frames: Iterator[bytes]) -> Iterator[pa.RecordBatch]: ...
+    def __call__(self, frames: Iterator[bytes], batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        """In batches of about this size, or smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class ArrowRows:
 
     schema: bytes
 
-    def __call__(self, frames: Iterator[bytes]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, frames: Iterator[bytes], batch_bytes: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """As Spark has cut them."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         for frame in frames:
             yield pa.ipc.read_record_batch(pa.py_buffer(frame), schema)
@@ -66,7 +68,7 @@ class ScatterTask:
         writer = self.first_writer + partition
         targets = self.routing.operators_by_target
         outgoing = Outgoing(SCAN, writer, uuid.uuid4().hex[:12], self.quota, targets, NO_BOUND)
-        for batch in self.reader(frames):
+        for batch in self.reader(frames, self.quota.parcel_bytes):
             for target, operator, rows, arrived in self.routing.split(batch):
                 outgoing.write(target, operator, rows, arrived)
             yield from outgoing.sealed()

@@ -13,13 +13,22 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from spillway.errors import StateError
 from spillway.plan.expression import STATISTICS, ColumnRef
 from spillway.state.frame.final_rows import FinalRows
 from spillway.state.frame.frames import ordered_rows
 from spillway.state.frame.operator import FrameOperator
 from spillway.state.frame.statistics import statistics_of
 from spillway.state.orders import Orders, Report
-from spillway.state.rows import Int64Array, Pending, PendingWriter, SortedRows, concat, group_of, read_pending
+from spillway.state.rows import (
+    Int64Array,
+    Pending,
+    PendingReader,
+    PendingWriter,
+    SortedRows,
+    concat,
+    group_of,
+)
 from spillway.state.step import (
     Intake,
     Outlet,
@@ -72,6 +81,10 @@ class FrameStep:
         )
         return replace(report, served_rows=nonzero(served_rows))
 
+    def collect(self, batches: Iterable[pa.RecordBatch]) -> Report:  # noqa: ARG002
+        """Never: statistics need all rows of a group together, as they come."""
+        raise StateError("rows of a statistics view cannot be collected for a clean-up")
+
     def clean(self) -> Report:
         """No group is ever split, so there is nothing to clean up."""
         self._state.free()
@@ -96,7 +109,7 @@ class FrameStep:
                 others = self._parked.writer(f"rest{number}", 0)
                 final = FinalRows(groups, rows_left, limits.round_bytes, others)
                 for entry in ripe:
-                    _, rows = read_pending(self._task.storage, entry, groups, entry.rows)
+                    _, rows = PendingReader(self._task.storage, groups).read(entry, entry.rows)
                     final.add(self._final(rows, early))
                 for (rows,) in intake.segments():
                     final.add(self._final(rows, early))

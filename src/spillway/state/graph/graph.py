@@ -142,7 +142,8 @@ class Graph:
 
         def run(whole: Run) -> Run:
             live, spilled = self._local(whole.live, join), self._local(whole.spilled, join)
-            return replace(whole, input=whole.input - first, live=live, spilled=spilled)
+            unsaid = self._local(whole.unsaid, join)
+            return replace(whole, input=whole.input - first, live=live, spilled=spilled, unsaid=unsaid)
 
         def queue(entries: Sequence[Pending]) -> tuple[Pending, ...]:
             return tuple(
@@ -152,12 +153,9 @@ class Graph:
             )
 
         def batch(ordered: CleanupBatch) -> CleanupBatch:
-            slices = tuple(
-                (run(whole), tuple((number, self._local(mask, join)) for number, mask in by_generation))
-                for whole, by_generation in ordered.slices
+            return replace(
+                ordered, cursor=replace(ordered.cursor, groups=self._local(ordered.cursor.groups, join))
             )
-            groups = self._local(ordered.cursor.groups, join)
-            return CleanupBatch(replace(ordered.cursor, groups=groups), slices, ordered.generations)
 
         runs = tuple(run(own) for own in orders.runs if first <= own.input < first + inputs)
         names = {own.name for own in runs}
@@ -165,22 +163,22 @@ class Graph:
             batch(ordered) for ordered in orders.cleanup if ordered.cursor.groups & self.groups_of(join)
         )
         grows = orders.clean and join in self._growing(orders.cleaned)
-        limits = orders.limits
         return replace(
             orders,
             groups=self._local(orders.groups, join),
             runs=runs,
             merges=tuple(merge for merge in orders.merges if merge[0] in names),
             pending=queue(orders.pending),
-            # A clean-up must not give its parent more than that takes in.
-            limits=replace(limits, results=min(limits.results, limits.rows)) if orders.clean else limits,
             tier=f"{orders.tier}/{join}",
             free=self._local(orders.free, join),
             cleanup=cleanup,
-            clean=orders.clean and not grows,
+            cleanup_runs=tuple(
+                run(own) for own in orders.cleanup_runs if first <= own.input < first + inputs
+            ),
+            collects=orders.collects or grows,
             cleaned=0,
-            expired=() if grows else tuple(name for name in orders.expired if name in names),
-            keep=all_groups(self.operator_groups) if grows else self._local(orders.keep, join),
+            expired=tuple(name for name in orders.expired if name in names),
+            keep=self._local(orders.keep, join),
             suspended=self._local(orders.suspended, join),
             suspended_pending=queue(orders.suspended_pending),
             incoming=tuple(run(own) for own in orders.incoming if first <= own.input < first + inputs),
@@ -232,6 +230,10 @@ class Graph:
             loaded_bytes=sum(report.loaded_bytes for report in reports),
             busy_seconds=sum(report.busy_seconds for report in reports),
             seconds=seconds,
+            collected_rows=counts("collected_rows"),
+            collected_bytes=counts("collected_bytes"),
+            read_bytes=sum(report.read_bytes for report in reports),
+            work=sum(report.work for report in reports),
             group_rows=counts("group_rows"),
             group_bytes=counts("group_bytes"),
             group_results=counts("group_results"),
@@ -270,7 +272,8 @@ class Graph:
     def _global_run(self, run: Run, join: int) -> Run:
         shift = join * self.operator_groups
         number = run.input + self.first_input(join)
-        return replace(run, input=number, live=run.live << shift, spilled=run.spilled << shift)
+        live, spilled, unsaid = run.live << shift, run.spilled << shift, run.unsaid << shift
+        return replace(run, input=number, live=live, spilled=spilled, unsaid=unsaid)
 
     def _global_pending(self, entry: Pending, join: int) -> Pending:
         groups = entry.groups << join * self.operator_groups

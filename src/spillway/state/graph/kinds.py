@@ -18,6 +18,9 @@ class OperatorStep(Protocol):
     def run(self, batches: Iterable[pa.RecordBatch]) -> Report:
         """An epoch with input."""
 
+    def collect(self, batches: Iterable[pa.RecordBatch]) -> Report:
+        """An epoch whose rows are only written."""
+
     def clean(self) -> Report:
         """A clean-up epoch, which has none."""
 

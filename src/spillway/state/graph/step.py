@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from spillway.model import from_text, members, to_text
 from spillway.state.graph.inbox import Inbox
-from spillway.state.graph.kinds import step_of
+from spillway.state.graph.kinds import OperatorStep, step_of
 from spillway.state.graph.level_message import LevelMessage
 from spillway.state.graph.outgoing import Outgoing
 from spillway.state.graph.outlet import EdgeOutlet
@@ -107,7 +107,7 @@ def run_step(
     allocated = Allocated()
     before = allocated()
     step = step_of(orders, operator, attempt, outlet)
-    report = step.clean() if orders.clean else step.run(batches)
+    report = _carried_out(step, orders, batches)
     del step  # its memory does not stay
     report = _without(report, allocated() - before)
     if round_bytes < NO_BOUND:
@@ -115,6 +115,12 @@ def run_step(
     if orders.row_seconds:
         report = _served(report, orders.row_seconds, started)
     return replace(report, wall_seconds=time.perf_counter() - started)
+
+
+def _carried_out(step: OperatorStep, orders: Orders, batches: Iterable[pa.RecordBatch]) -> Report:
+    if orders.collects:
+        return step.collect(batches)
+    return step.clean() if orders.clean else step.run(batches)
 
 
 def _without(report: Report, stays_bytes: int) -> Report:

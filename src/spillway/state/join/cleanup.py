@@ -1,84 +1,50 @@
 """Clean-up: the results that no generation of a group alone could produce, each exactly once.
 
-Generations are merged one at a time as in incremental view maintenance: the generations before it are the
-base B, it is the delta D, and of all combinations over B and D those with rows of both are missing (all of B
-was produced by earlier merges, all of D at run time). They are cut into disjoint terms, each driven by the
-delta rows of one input i, the last input whose row is from D:
+Groups are cleaned up in ranges of hashes: all rows of a range are read once and joined once, with their
+generations as labels (`generations`), and combinations of a single generation, which are out already, are
+dropped by these labels before any value is copied. Ranges are as large as memory allows. A hash with more
+rows than fit is probed as it is mapped, by pieces of its driving rows.
 
-- i is not the last input: inputs before i from B and D, inputs after i from B;
-- i is the last input: for each f before it, the first input whose row is from B: inputs before f from D, f
-  from B, inputs between f and i from B and D.
-
-Many groups are done together: a slice of a run is live for the generation that its group was in then. Runs
-are mapped, and the rows of the groups are copied and merged once per input and generation: with hundreds of
-small runs a probe of each would take most of the time. A group that is too large for the budget is done
-alone, by parts of its hash range; a key that is too large is probed as it is mapped. All is enumerated in a
-fixed order, so a cursor says where to go on, and a kill repeats nothing.
+All is enumerated in an order that depends on the rows only, so a cursor says where to go on, and a kill
+repeats nothing.
 
 Known limit: on storage that is not local whole runs are read, not slices.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from spillway.model import members
+from spillway.state.join.generations import RangeRows, missing
+from spillway.state.join.hash_ranges import Slices, Span
+from spillway.state.join.labels import Labels
+from spillway.state.join.probe import NOTHING_COPIED, probe
 from spillway.state.join.production import Production
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import Cursor, Int64Array, Run, SortedRows, flags, group_starts, map_run, merge
+from spillway.state.rows import Cursor, Run, SortedRows, map_run
 from spillway.state.storage import Storage
-
-BASE, DELTA, BOTH = "base", "delta", "both"
-
-
-MERGED_ROUNDS = 1.8
-"""Rows of up to this many times the bytes of a round are merged; a round is a sixth of working memory."""
-Generations = list[list[list[SortedRows]]]
-"""Per input and generation, its rows."""
-
-
-class CleanupTerm(NamedTuple):
-    """A disjoint part of the missing combinations: its driving input, and what the others come from."""
-
-    driver: int
-    others: tuple[str, ...]
-    """Per input; the driving one is always DELTA."""
-
-
-def terms(inputs: int) -> tuple[CleanupTerm, ...]:
-    """The terms of one merge of base and delta; together all combinations with rows of both, once."""
-    last = inputs - 1
-    found = [
-        CleanupTerm(driver, (BOTH,) * driver + (DELTA,) + (BASE,) * (last - driver)) for driver in range(last)
-    ]
-    for first in range(last):
-        between = (BOTH,) * (last - first - 1)
-        found.append(CleanupTerm(last, (DELTA,) * first + (BASE,) + between + (DELTA,)))
-    return tuple(found)
 
 
 @dataclass(slots=True)
 class CleanupStep:
-    """One processor's part of a clean-up epoch: bounded by driving rows and by results."""
+    """One processor's part of a clean-up epoch: bounded by results, and by what they take."""
 
     storage: Storage
     production: Production
-    rows_left: int = field(init=False)
-    driven_rows: int = 0
+    runs: Sequence[Run]
+    """Those that hold rows of the groups."""
+    read_rows: int = 0
+    read_bytes: int = 0
     _mapped: dict[str, SortedRows] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.rows_left = self.production.limits.rows
 
     def run(self, batches: Sequence[CleanupBatch]) -> tuple[list[Cursor], list[Cursor]]:
         """Go on with the batches in order; returns where begun ones stopped, and those that are finished."""
         cursors = []
         finished = []
         for batch in batches:
-            if self._exhausted():
-                if batch.cursor != batch.cursor.at(0):
+            if self.production.exhausted:
+                if batch.cursor.has_begun:
                     cursors.append(batch.cursor)
                 continue
             stopped = self._batch(batch)
@@ -88,153 +54,81 @@ class CleanupStep:
                 cursors.append(stopped)
         return cursors, finished
 
-    def _exhausted(self) -> bool:
-        return self.rows_left <= 0 or self.production.results_left <= 0
-
     def _batch(self, batch: CleanupBatch) -> Cursor | None:
-        plan = terms(len(self.production.operator.inputs))
+        runs = [run for run in self.runs if (run.live | run.spilled) & batch.cursor.groups]
+        mapped = [(run, self._map(run)) for run in runs]
+        operator, production = self.production.operator, self.production
+        inputs, most_bytes = len(operator.inputs), production.limits.range_bytes
+        span = Span(batch, mapped, inputs, operator.groups, most_bytes)
         cursor = batch.cursor
-        for part in range(cursor.part, cursor.parts):
-            mapped = self._segments(batch, part)
-            merged = self._merged(mapped)
-            for generation in range(cursor.generation, batch.generations):
-                for number in range(cursor.term, len(plan)):
-                    if self._exhausted():
-                        return cursor
-                    if stopped := self._term(plan[number], mapped, merged, cursor):
-                        return stopped
-                    cursor = cursor.at(part, generation, number + 1)
-                cursor = cursor.at(part, generation + 1)
-            cursor = cursor.at(part + 1)
+        while (range_ := span.after(cursor.hash)) is not None:
+            if production.exhausted:
+                return cursor
+            slices = [rows.slices(range_) for rows in span.inputs]
+            self._count(span, slices)
+            stopped = self._range(slices, cursor) if range_.fits else self._hash(slices, range_.low, cursor)
+            if stopped is not None:
+                return stopped
+            cursor = cursor.at(range_.high)
         return None
 
-    def _term(
-        self, term: CleanupTerm, mapped: Generations, merged: Generations, cursor: Cursor
-    ) -> Cursor | None:
-        """Produce one term from the cursor on; returns where it stopped, None at its end.
-
-        What drives it is always taken as it is mapped, so that its order does not depend on the memory.
-        """
-        generation = cursor.generation
-        ranges = {
-            BASE: slice(0, generation),
-            DELTA: slice(generation, generation + 1),
-            BOTH: slice(0, generation + 1),
-        }
-        others = [
-            [segment for of_generation in of_input[ranges[kind]] for segment in of_generation]
-            for of_input, kind in zip(merged, term.others, strict=True)
-        ]
-        if not all(others):
+    def _range(self, slices: Sequence[Slices], cursor: Cursor) -> Cursor | None:
+        """Produce what the rows of a range miss, from the cursor on; returns where it stopped."""
+        operator, production = self.production.operator, self.production
+        inputs = [RangeRows.of(of_input) for of_input in slices]
+        rows = sum(len(of_input.hashes) for of_input in inputs)
+        found = missing(inputs, operator.key_columns, production.sample)
+        del inputs
+        if found is None:
+            production.work_left -= rows
             return None
-        row, emitted = cursor.row, cursor.emitted
-        driving = mapped[term.driver][generation]
-        groups, sample = self.production.operator.groups, self.production.sample
-        for first, driver in _driving(driving, groups, row, cursor.piece_bytes, sample):
-            while row < first + driver.rows:
-                if self._exhausted():
-                    return replace(cursor, row=row, emitted=emitted)
-                start = row - first
-                part = driver.slice(start, min(driver.rows, start + self.rows_left))
-                done, emitted = self.production.produce(term.driver, part, others, emitted)
+        reached = production.write(found, found.number(cursor.row, cursor.emitted))
+        production.work_left -= rows  # after a stop inside the range, or there might be no progress
+        if reached >= found.total:
+            return None
+        row, emitted = found.position(reached)
+        hash_ = int(found.driver.hashes[row])
+        return cursor.at(hash_, row - int(np.searchsorted(found.driver.hashes, hash_)), emitted)
+
+    def _hash(self, slices: Sequence[Slices], hash_: int, cursor: Cursor) -> Cursor | None:
+        """The same for a hash with more rows than fit: nothing is copied but the results of a chunk."""
+        segments = [of_input.rows for of_input in slices]
+        labels = [Labels.of_segments(of_input.labels, of_input.rows) for of_input in slices]
+        row, emitted, passed = cursor.row, cursor.emitted, 0
+        for segment, label in zip(slices[0].rows, slices[0].labels, strict=True):
+            while row < passed + segment.rows:
+                if self.production.exhausted:
+                    return cursor.at(hash_, row)
+                block = segment.slice(row - passed, segment.rows)
+                block = block.slice(0, min(block.rows, self.production.limits.block_rows))
+                done, emitted = self._block(block, segments, (Labels.constant(label), *labels[1:]), emitted)
                 row += done
-                self.rows_left -= done
-                self.driven_rows += done
+                if done < block.rows:
+                    return cursor.at(hash_, row, emitted)
+            passed += segment.rows
         return None
 
-    def _merged(self, mapped: Generations) -> Generations:
-        """The same rows as one segment per input and generation, if that fits into memory.
-
-        Merging is stable, so the number of a match among the matches of its key stays what it is.
-        """
-        groups = self.production.operator.groups
-        slices = [segment for of_input in mapped for of_generation in of_input for segment in of_generation]
-        most = self.production.limits.round_bytes * MERGED_ROUNDS
-        if sum(segment.live_bytes(groups) for segment in slices) > most:
-            return mapped
-        sample = self.production.sample
-        merged = [
-            [[merge(segments, groups, sample)] if segments else [] for segments in of_input]
-            for of_input in mapped
-        ]
-        sample()
-        return [[[segment for segment in of if segment.rows] for of in of_input] for of_input in merged]
-
-    def _segments(self, batch: CleanupBatch, part: int) -> Generations:
-        """Per input and generation, the rows of one part of the groups, as mapped from the runs."""
-        inputs, groups = len(self.production.operator.inputs), self.production.operator.groups
-        found: Generations = [[[] for _ in range(batch.generations)] for _ in range(inputs)]
-        for run, by_generation in batch.slices:
-            whole = self._map(run)
-            if batch.cursor.parts > 1:
-                (group,) = members(batch.cursor.groups)
-                whole = _between(whole, *part_bounds(group, groups, part, batch.cursor.parts))
-            for generation, mask in by_generation:
-                found[run.input][generation].append(
-                    SortedRows(whole.hashes, whole.columns, flags(mask, groups))
-                )
-        return found
+    def _block(
+        self,
+        block: SortedRows,
+        segments: Sequence[Sequence[SortedRows]],
+        labels: tuple[Labels, ...],
+        emitted: int,
+    ) -> tuple[int, int]:
+        operator = self.production.operator
+        found = probe(block, 0, segments, operator.groups, operator.key_columns, NOTHING_COPIED)
+        done = found.position(self.production.write(replace(found, labels=labels), emitted))
+        self.production.work_left -= block.rows
+        return done
 
     def _map(self, run: Run) -> SortedRows:
         if run.name not in self._mapped:
             self._mapped[run.name] = map_run(self.storage, run)
         return self._mapped[run.name]
 
-
-def _driving(
-    segments: Sequence[SortedRows],
-    groups: int,
-    after: int,
-    piece_bytes: int,
-    sample: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[int, SortedRows]]:
-    """The live rows of the segments in pieces of bounded size, each in hash order, with their numbers.
-
-    Pieces that end before row `after` are left out. What is in a piece depends on the segments and on the
-    cursor, so that it is the same in any later process, whatever memory that has.
-    """
-    number = 0
-    for piece in _pieces(segments, groups, piece_bytes):
-        rows = sum(len(positions) for _, positions in piece)
-        if number + rows > after:
-            copies = [segment.take(positions) for segment, positions in piece]
-            yield number, merge(copies, groups, sample)
-        number += rows
-
-
-def _pieces(
-    segments: Sequence[SortedRows], groups: int, piece_bytes: int
-) -> Iterator[list[tuple[SortedRows, Int64Array]]]:
-    """Positions of live rows, cut and put together to about the size of a piece."""
-    piece: list[tuple[SortedRows, Int64Array]] = []
-    size = 0
-    for segment in segments:
-        live = segment.live_rows(groups)
-        positions = np.arange(segment.rows, dtype=np.int64) if live is None else live
-        row_bytes = max(1, segment.nbytes // max(1, segment.rows))
-        step = max(1, piece_bytes // row_bytes)
-        for start in range(0, len(positions), step):
-            part = positions[start : start + step]
-            if piece and size + len(part) * row_bytes > piece_bytes:
-                yield piece
-                piece, size = [], 0
-            piece.append((segment, part))
-            size += len(part) * row_bytes
-    if piece:
-        yield piece
-
-
-def part_bounds(group: int, groups: int, part: int, parts: int) -> tuple[int, int | None]:
-    """The hashes of one part of a group: from the first on, up to but without the second (None: no end)."""
-    starts = group_starts(groups)
-    low = int(starts[group])
-    width = (int(starts[group + 1]) if group + 1 < groups else 1 << 63) - low
-    first = low + width * part // parts
-    last = low + width * (part + 1) // parts
-    return first, last if last < 1 << 63 else None
-
-
-def _between(segment: SortedRows, low: int, high: int | None) -> SortedRows:
-    start = int(np.searchsorted(segment.hashes, low))
-    stop = segment.rows if high is None else int(np.searchsorted(segment.hashes, high))
-    return SortedRows(segment.hashes[start:stop], segment.columns.slice(start, stop - start))
+    def _count(self, span: Span, slices: Sequence[Slices]) -> None:
+        for runs, of_input in zip(span.inputs, slices, strict=True):
+            rows = sum(segment.rows for segment in of_input.rows)
+            self.read_rows += rows
+            if rows:
+                self.read_bytes += int(rows * runs.row_bytes.mean())

@@ -120,10 +120,20 @@ class Located:
         return False
 
     def rows(self, needles: Int64Array, digits: Int64Array) -> Int64Array:
+        if self.ends.shape[1] == 1:
+            return self._rows_of_one(digits)
         ends = self.ends[:, needles]
         segment = (ends <= digits).sum(axis=0)
         before = np.where(segment > 0, ends[segment - 1, np.arange(len(needles))], 0)
         rows: Int64Array = self.offsets[segment] + self.lows[segment, needles] + digits - before
+        return rows
+
+    def _rows_of_one(self, digits: Int64Array) -> Int64Array:
+        """The same for a single needle, which may be in very many segments."""
+        ends = self.ends[:, 0]
+        before = np.concatenate(([0], ends[:-1]))
+        segment = np.searchsorted(ends, digits, side="right")
+        rows: Int64Array = (self.offsets + self.lows[:, 0] - before)[segment] + digits
         return rows
 
     def column(self, column: int, rows: Int64Array) -> pa.Array:

@@ -18,13 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spillway.plan.expression import ColumnRef
+from spillway.state.join.labels import UNSAID, Labels
 from spillway.state.join.matches import Gathering, Located, Matches, matches_of, mean_bytes
 from spillway.state.join.search import Hits, expanded, rows_per_needle, search
 from spillway.state.rows import Int64Array, SortedRows
 
 MAX_RESULTS_OF_ROW = 1 << 62
 """More combinations than this for one row are counted as this many; nobody will see the last one."""
-NO_LIMIT = Gathering()
+NO_LIMIT, NOTHING_COPIED = Gathering(), Gathering(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Combinations:
     """Per input; None for the driving one."""
     collisions: bool
     """Whether rows of different keys share a hash here, so that chunks must be verified."""
+    labels: tuple[Labels, ...] | None = None
+    """Per input; in a clean-up, where combinations of a single said generation are out already."""
 
     @property
     def total(self) -> int:
@@ -57,6 +60,10 @@ class Combinations:
         """The mean size of a value of the results, as far as it can be told before they are expanded."""
         matched = self.matched[input_]
         return mean_bytes([self.driver.columns], column) if matched is None else matched.value_bytes(column)
+
+    def number(self, row: int, emitted: int) -> int:
+        """The number of the combination that follows `emitted` ones of a row, which has some."""
+        return (int(self.ends[row - 1]) if row else 0) + emitted
 
     def position(self, results: int) -> tuple[int, int]:
         """Where the block stands after this many results: driving rows done, and results of the next one."""
@@ -86,8 +93,18 @@ class Chunk:
     def values(self, ref: ColumnRef) -> pa.Array:
         return self.column(ref.input, ref.column)
 
+    def unsaid(self, labels: Sequence[Labels]) -> "Chunk":
+        """Those that are not combinations of a single said generation."""
+        first, *others = (of_input.of(rows) for of_input, rows in zip(labels, self.indices, strict=True))
+        keep = first == UNSAID
+        for label in others:
+            keep |= label != first
+        return self if keep.all() else self._at(np.flatnonzero(keep))
+
     def filter(self, keep: pa.Array) -> "Chunk":
-        chosen = np.flatnonzero(keep.fill_null(False).to_numpy(zero_copy_only=False))
+        return self._at(np.flatnonzero(keep.fill_null(False).to_numpy(zero_copy_only=False)))
+
+    def _at(self, chosen: Int64Array) -> "Chunk":
         return Chunk(self.combinations, tuple(index[chosen] for index in self.indices))
 
     def hashes(self) -> Int64Array:
@@ -145,40 +162,54 @@ def _combine(
         else matches_of(of_input, found[other], len(kept), few=gathering.has_room(other, found[other]))
         for other, of_input in enumerate(segments)
     )
-    product = np.ones(len(kept))
+    repeats = np.diff(np.append(first, driver.rows))[kept]
+    return combinations(driver, input_, first[kept], repeats, matched, key_columns)
+
+
+def combinations(
+    driver: SortedRows,
+    input_: int,
+    first: Int64Array,
+    repeats: Int64Array,
+    matched: tuple[Matches | None, ...],
+    key_columns: Sequence[Sequence[int]],
+    labels: tuple[Labels, ...] | None = None,
+) -> Combinations:
+    """The combinations of needles whose driving rows, `repeats` of each, begin at `first`."""
+    product = np.ones(len(first))
     for matches in matched:
         if matches is not None:
             product *= matches.counts
     results = np.minimum(product, MAX_RESULTS_OF_ROW).astype(np.int64)
-    repeats = np.diff(np.append(first, driver.rows))[kept]
-    rows = expanded(first[kept], repeats)
-    needles = np.repeat(np.arange(len(kept)), repeats)
+    rows = expanded(first, repeats)
+    needles = np.repeat(np.arange(len(first)), repeats)
     # A caller stops long before 2^62 results, so rows beyond that many need no number.
     countable = max(1, int(np.searchsorted(np.cumsum(product[needles]), MAX_RESULTS_OF_ROW)))
     rows, needles = rows[:countable], needles[:countable]
-    keys = _Keys(driver, first[kept], key_columns, input_)
+    keys = _Keys(driver, first, key_columns, input_)
     collisions = bool(key_columns[input_]) and keys.differ(rows, needles, matched)
-    return Combinations(driver, input_, rows, needles, np.cumsum(results[needles]), matched, collisions)
+    ends = np.cumsum(results[needles])
+    return Combinations(driver, input_, rows, needles, ends, matched, collisions, labels)
 
 
-def chunk(combinations: Combinations, start: int, stop: int) -> Chunk:
+def chunk(found: Combinations, start: int, stop: int) -> Chunk:
     """The results number `start` to `stop` of the block, in its fixed order."""
-    ends = combinations.ends
+    ends = found.ends
     low = int(np.searchsorted(ends, start, side="right"))
     high = int(np.searchsorted(ends, stop, side="left")) + 1
     begins = np.concatenate(([0 if low == 0 else int(ends[low - 1])], ends[low : high - 1]))
     lengths = np.minimum(ends[low:high], stop) - np.maximum(begins, start)
     picked = np.repeat(np.arange(low, high), lengths)
     number = np.arange(start, stop) - np.repeat(begins, lengths)
-    needles = combinations.needles[picked]
-    indices: list[Int64Array] = [combinations.rows[picked]] * len(combinations.matched)
-    others = [(other, matched) for other, matched in enumerate(combinations.matched) if matched is not None]
+    needles = found.needles[picked]
+    indices: list[Int64Array] = [found.rows[picked]] * len(found.matched)
+    others = [(other, matched) for other, matched in enumerate(found.matched) if matched is not None]
     for other, matched in others[:0:-1]:
         number, digits = np.divmod(number, matched.counts[needles])
         indices[other] = matched.rows(needles, digits)
     first, matched = others[0]
     indices[first] = matched.rows(needles, number)  # less than its count
-    return Chunk(combinations, tuple(indices))
+    return Chunk(found, tuple(indices))
 
 
 def verify(piece: Chunk, key_columns: Sequence[Sequence[int]]) -> Chunk:

@@ -35,12 +35,14 @@ class Production:
     sample: Callable[[], None]
     """Called at moments of much memory."""
     results_left: int = field(init=False)
+    work_left: int = field(init=False)
     _used: tuple[ColumnRef, ...] = field(init=False)
     """The columns that results are made of."""
     _block_rows: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.results_left = self.limits.results
+        self.work_left = self.limits.work
         self._block_rows = self.limits.block_rows
         residual = self.operator.residual
         expressions = self.operator.outputs if residual is None else (*self.operator.outputs, residual)
@@ -64,31 +66,41 @@ class Production:
             if not found.is_copied and block.rows > LEAST_ROWS:
                 self._block_rows = max(LEAST_ROWS, block.rows // 4)
                 continue
-            done, emitted = self._write(found, emitted)
+            done, emitted = found.position(self.write(found, emitted))
             if done < block.rows:
                 return start + done, emitted
             start += done
             self._block_rows = min(self.limits.block_rows, self._block_rows + self._block_rows // 4 + 1)
         return rows.rows, 0
 
-    def _write(self, found: Combinations, emitted: int) -> tuple[int, int]:
-        stop = min(found.total, emitted + self.results_left)
-        step = self._chunk_rows(found) if stop > emitted else 1
-        for low in range(emitted, stop, step):
-            self._write_chunk(found, low, min(stop, low + step))
+    @property
+    def exhausted(self) -> bool:
+        """Whether the epoch has done its share."""
+        return self.results_left <= 0 or self.work_left <= 0
+
+    def write(self, found: Combinations, start: int) -> int:
+        """Write what the combinations from number `start` on give; returns the number that was reached."""
+        step = self._chunk_rows(found) if found.total > start else 1
+        while start < found.total and not self.exhausted:
+            stop = min(found.total, start + min(step, self.results_left, self.work_left))
+            self._write_chunk(found, start, stop)
             self.sample()
-        self.results_left -= max(0, stop - emitted)
-        return found.position(stop)
+            self.work_left -= stop - start
+            start = stop
+        return start
 
     def _write_chunk(self, found: Combinations, low: int, high: int) -> None:
         """Write those of the combinations that are results: keys equal, residual predicate true."""
         operator, results = self.operator, chunk(found, low, high)
-        if found.collisions:
+        if found.labels is not None:
+            results = results.unsaid(found.labels)
+        if found.collisions and results.rows:
             results = verify(results, operator.key_columns)
         if operator.residual is not None and results.rows:
             labels = column_labels(operator)
             results = results.filter(evaluate(operator.residual, results.values, results.rows, labels))
         if results.rows:
+            self.results_left -= results.rows
             self.writer.write_rows(results.hashes(), operator.outputs, results.values)
 
     def _gathering(self, others: Sequence[Sequence[SortedRows]]) -> Gathering:

@@ -14,9 +14,10 @@ from spillway.model import union
 from spillway.state.join.cleanup import CleanupStep
 from spillway.state.join.operator import JoinOperator
 from spillway.state.join.production import Production
-from spillway.state.orders import Limits, Orders, Report
-from spillway.state.rows import Pending, SortedRows, read_pending
+from spillway.state.orders import NO_BOUND, Limits, Orders, Report
+from spillway.state.rows import Pending, PendingReader, SortedRows, open_bytes
 from spillway.state.step import (
+    Collection,
     Deltas,
     Intake,
     Outlet,
@@ -53,7 +54,7 @@ class JoinStep:
         intake = Intake(self._task, limits, state.meter, self._parked, queue, batches)
         must_advance = orders.advances
         stopped: list[Pending] = []
-        while not stopped and production.results_left > 0 and (must_advance or state.has_room):
+        while not stopped and not production.exhausted and (must_advance or state.has_room):
             with phases("receive"):
                 deltas = intake.round()
                 state.meter.sample()
@@ -62,14 +63,15 @@ class JoinStep:
             with phases("probe"):
                 stopped = self._probe(production, deltas)
             with phases("write"):
-                state.persist()
+                state.persist(limits.unwritten_bytes)
             must_advance = False
             del deltas  # the next round is as large
+        with phases("write"):
+            state.persist()  # before anything is parked, which takes memory too
         with phases("park"):
             pending = [*stopped, *intake.park(), *self._parked.close()]
         with phases("write"):
             files = self._results.close()
-            state.persist()
             state.meter.sample()
         state.receive_groups()
         probed_rows = int(state.tally.rows.sum())
@@ -84,12 +86,53 @@ class JoinStep:
             intake=intake,
         )
 
+    def collect(self, batches: Iterable[pa.RecordBatch]) -> Report:
+        """An epoch, or a clean-up of joins below, whose rows are only written: this join's own clean-up joins
+        them."""
+        orders, state, phases = self._task.orders, self._state, self._phases
+        state.free()
+        state.settle()
+        limits = replace(orders.limits.beside(state.image_bytes), rows=NO_BOUND)
+        waits = (*orders.pending, *orders.suspended_pending) if orders.clean else ()
+        queue = () if orders.clean else orders.pending
+        intake = Intake(self._task, limits, state.meter, self._parked, queue, batches)
+        collection = Collection(self._task, state.runs, state.meter)
+        rows = 0
+        with phases("write"):
+            while (deltas := intake.round()) is not None:
+                for number, delta in enumerate(deltas):
+                    if delta is not None:
+                        collection.add(number, delta)
+                        rows += delta.rows
+                collection.write(limits.unwritten_bytes)
+                state.meter.sample()
+                del deltas
+            collection.write()
+        suspended = self._parked.suspended
+        pending = [*waits, *intake.park(), *(() if suspended is None else suspended.close())]
+        if not orders.clean:
+            pending += orders.suspended_pending
+        return step_report(
+            self._task,
+            state,
+            self._results,
+            phases,
+            files=self._results.close(),
+            pending=pending,
+            probed_rows=rows,
+            intake=intake,
+            collection=collection,
+        )
+
     def clean(self) -> Report:
         """A clean-up epoch: no input, no change of state but the cursors."""
         orders, state = self._task.orders, self._state
         state.free()
         state.settle()
-        step = CleanupStep(self._task.storage, self._production(orders.limits.beside(state.image_bytes)))
+        inputs = self._operator.inputs
+        opened = sum(open_bytes(len(inputs[run.input].columns)) for run in orders.cleanup_runs)
+        production = self._production(orders.limits.beside(state.image_bytes + opened))
+        step = CleanupStep(self._task.storage, production, orders.cleanup_runs)
         with self._phases("clean"):
             cursors, finished = step.run(orders.cleanup)
             state.meter.sample()
@@ -101,10 +144,12 @@ class JoinStep:
             self._phases,
             files=files,
             pending=(*orders.pending, *orders.suspended_pending),
-            probed_rows=step.driven_rows,
+            probed_rows=step.read_rows,
         )
         return replace(
             report,
+            read_bytes=step.read_bytes,
+            work=orders.limits.work - production.work_left,
             cursors=tuple(cursors),
             cleaned=union(cursor.groups for cursor in finished if not cursor.restore),
             restored=union(cursor.groups for cursor in finished if cursor.restore),
@@ -121,7 +166,7 @@ class JoinStep:
         state = self._state
         while queue and queue[0].emitted:
             head = queue[0]
-            _, row = read_pending(self._task.storage, head, self._operator.groups, 1)
+            _, row = PendingReader(self._task.storage, self._operator.groups).read(head, 1)
             done, emitted = production.produce(head.input, row, state.segments, head.emitted)
             if done < row.rows:
                 return (replace(head, emitted=emitted), *queue[1:])

@@ -25,6 +25,8 @@ class GroupState(NamedTuple):
     spilled_results: int = 0
     spilled_rows: int = 0
     """Not less than there are: rows that expire on disk are not counted one by one."""
+    unsaid_rows: int = 0
+    """Those of them that were only written, and joined with nothing."""
     outputs: int = 0
     """In a tree: results of the view that came through the group, while this generation was there."""
     inter_rows: int = 0
@@ -40,6 +42,11 @@ class GroupState(NamedTuple):
         """Results per byte over all generations: what its clean-up can be expected to give."""
         return (self.results + self.spilled_results) / max(1, self.total_bytes)
 
+    @property
+    def is_split(self) -> bool:
+        """Whether results are missing: it has several generations, or rows that were only written."""
+        return self.unsaid_rows > 0 or len(self.ended) + (self.rows > 0) > 1
+
     def generation(self, last_epoch: int) -> int:
         """The generation of a slice whose youngest row was probed in `last_epoch`."""
         return bisect_left(self.ended, last_epoch)
@@ -50,6 +57,14 @@ class GroupState(NamedTuple):
             bytes=self.bytes + size,
             results=self.results + results,
             active_epoch=epoch if rows else self.active_epoch,
+        )
+
+    def collected(self, rows: int, size: int) -> "GroupState":
+        """The group after rows were only written."""
+        return self._replace(
+            spilled_bytes=self.spilled_bytes + size,
+            spilled_rows=self.spilled_rows + rows,
+            unsaid_rows=self.unsaid_rows + rows,
         )
 
     def traced(self, outputs: int, inter_rows: int, inter_bytes: int) -> "GroupState":
@@ -81,6 +96,7 @@ class GroupState(NamedTuple):
             spilled_bytes=self.spilled_bytes + self.bytes,
             spilled_results=self.spilled_results + self.results,
             spilled_rows=self.spilled_rows + self.rows,
+            unsaid_rows=self.unsaid_rows,
         )
 
     def cleaned(self, epoch: int) -> "GroupState":

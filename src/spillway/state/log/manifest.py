@@ -57,7 +57,11 @@ class Manifest:
             runs[name] = replace(runs[name], spilled=runs[name].spilled & ~groups)
         for run in record.added:
             runs[run.name] = run
-        runs = {name: _restored(_spilled(run, record.cleaned), record.restored) for name, run in runs.items()}
+        done = record.cleaned | record.restored
+        runs = {
+            name: _restored(_spilled(_said(run, done), record.cleaned), record.restored)
+            for name, run in runs.items()
+        }
         return Manifest(
             sequence=record.sequence,
             batch_id=self.batch_id if record.batch_id is None else record.batch_id,
@@ -91,6 +95,8 @@ class Manifest:
             groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).grown(
                 record.sequence, *counts
             )
+        for group, unsaid in record.collected.items():
+            groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).collected(*unsaid)
         for group, counts in record.lineage.items():
             groups[group] = groups.get(group, GroupState(born_epoch=record.sequence)).traced(*counts)
         live = union(run.live for run in runs)
@@ -122,7 +128,7 @@ class Manifest:
     @property
     def split_groups(self) -> GroupSet:
         """Groups with several generations, between which results are missing and can be produced now."""
-        split = (group for group, state in self.groups.items() if len(state.ended) + (state.rows > 0) > 1)
+        split = (group for group, state in self.groups.items() if state.is_split)
         return group_set(split) & ~self.mid_row_groups
 
     @property
@@ -134,7 +140,7 @@ class Manifest:
     @property
     def spilled_groups(self) -> GroupSet:
         """Groups with generations on disk."""
-        return group_set(group for group, state in self.groups.items() if state.ended)
+        return group_set(group for group, state in self.groups.items() if state.ended or state.unsaid_rows)
 
     def files(self) -> set[str]:
         """The state files that this manifest refers to."""
@@ -148,6 +154,11 @@ class Manifest:
 def _spilled(run: Run, groups: GroupSet) -> Run:
     ended = run.live & groups
     return replace(run, live=run.live & ~ended, spilled=run.spilled | ended) if ended else run
+
+
+def _said(run: Run, groups: GroupSet) -> Run:
+    """The run after a clean-up of these groups: all that its rows give is out."""
+    return replace(run, unsaid=run.unsaid & ~groups) if run.unsaid & groups else run
 
 
 def _restored(run: Run, groups: GroupSet) -> Run:

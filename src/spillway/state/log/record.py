@@ -21,6 +21,10 @@ class Counters:
     late_rows: int = 0
     expired_rows: int = 0
     null_time_rows: int = 0
+    spilled_bytes: int = 0
+    """What went to disk only: generations that ended, and rows that were only written."""
+    read_bytes: int = 0
+    """What clean-up has read of it."""
 
     def plus(self, other: "Counters") -> "Counters":
         return Counters(
@@ -33,6 +37,8 @@ class Counters:
             self.late_rows + other.late_rows,
             self.expired_rows + other.expired_rows,
             self.null_time_rows + other.null_time_rows,
+            self.spilled_bytes + other.spilled_bytes,
+            self.read_bytes + other.read_bytes,
         )
 
 
@@ -59,6 +65,8 @@ class EpochRecord:
     """Groups whose generation ended before this epoch."""
     grown: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
     """Per group that had input or results: rows, bytes, results."""
+    collected: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Per group of which rows were only written: rows, bytes."""
     cursors: tuple[Cursor, ...] = ()
     """Batches of groups whose clean-up is under way after this epoch."""
     cleaned: GroupSet = 0

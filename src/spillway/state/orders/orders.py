@@ -22,6 +22,8 @@ class Limits:
     """Input rows that are probed; the rest is parked as pending."""
     results: int = 4_000_000
     """Result rows that are produced; the probe then stops, inside a row if need be."""
+    work: int = 40_000_000
+    """Combinations that are tried, results or not, and rows that a clean-up reads."""
     chunk_rows: int = 131_072
     """Result rows that are expanded and written at a time."""
     block_rows: int = 65_536
@@ -34,6 +36,10 @@ class Limits:
     """Bytes of matched rows that are copied side by side at a time, and of what it takes to find them."""
     round_bytes: int = NO_BOUND
     """Bytes of input that are probed at a time."""
+    unwritten_bytes: int = 0
+    """Bytes of new state that wait for more, to be written as one run of each input."""
+    range_bytes: int = 64 << 20
+    """Bytes that a clean-up takes at a time to join a range of hashes."""
     memory_bytes: int = NO_BOUND
     """Images and all that is needed besides."""
     state_bytes: int = NO_BOUND
@@ -54,17 +60,17 @@ class Limits:
             chunk_bytes=int(self.chunk_bytes * share),
             gather_bytes=int(self.gather_bytes * share),
             round_bytes=int(self.round_bytes * share),
+            range_bytes=int(self.range_bytes * share),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupBatch:
-    """The clean-up of some groups as ordered: where to go on, and their slices with their generations."""
+    """The clean-up of some groups as ordered: where to go on, and where their generations end."""
 
     cursor: Cursor
-    slices: tuple[tuple[Run, tuple[tuple[int, GroupSet], ...]], ...]
-    """Runs that hold rows of the groups, oldest first, with the groups of each generation in them."""
-    generations: int
+    ended: tuple[tuple[int, ...], ...]
+    """Per group, ascending, the last epochs of its ended generations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +99,12 @@ class Orders:
     """Groups whose memory is given back before anything else: their generation has ended."""
     cleanup: tuple[CleanupBatch, ...] = ()
     """Batches of groups to clean up, in this order."""
+    cleanup_runs: tuple[Run, ...] = ()
+    """The runs that hold rows of these groups, oldest first."""
     clean: bool = False
     """Whether this is a clean-up epoch, which has no other work."""
+    collects: bool = False
+    """Whether rows that arrive are only written, to be joined by a clean-up."""
     expired: tuple[str, ...] = ()
     """Names of runs whose rows are all too old for their window."""
     watermark: int | None = None

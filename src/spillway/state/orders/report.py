@@ -50,6 +50,13 @@ class Report:
     that joins above it keep since."""
     wall_seconds: float = 0.0
     """From the start of the step to its end, whatever else ran on the machine meanwhile."""
+    collected_rows: dict[int, int] = field(default_factory=dict)
+    """Per group, rows that were only written."""
+    collected_bytes: dict[int, int] = field(default_factory=dict)
+    read_bytes: int = 0
+    """What a clean-up read of the state on disk."""
+    work: int = 0
+    """Combinations that were tried, and rows that a clean-up read."""
     served_rows: dict[int, int] | None = None
     """Rows processed by group; None: those that became state, `group_rows`."""
 
@@ -69,6 +76,15 @@ def grown(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
         )
         for report in reports
         for group in sorted(set(report.group_rows) | set(report.group_results))
+    }
+
+
+def collected(reports: Sequence[Report]) -> dict[int, tuple[int, int]]:
+    """Per group of which rows were only written: rows, bytes."""
+    return {
+        group: (rows, report.collected_bytes.get(group, 0))
+        for report in reports
+        for group, rows in sorted(report.collected_rows.items())
     }
 
 

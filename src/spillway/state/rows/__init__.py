@@ -23,7 +23,7 @@ from spillway.state.rows.group import (
     hash_in_group_sql,
 )
 from spillway.state.rows.hash_filter import LEAST_NEEDLES, HashFilter, lower_half
-from spillway.state.rows.pending import Pending, PendingWriter, group_counts, read_pending, restricted_to
+from spillway.state.rows.pending import Pending, PendingReader, PendingWriter, group_counts, restricted_to
 from spillway.state.rows.run import (
     EventTimes,
     Position,
@@ -35,7 +35,7 @@ from spillway.state.rows.run import (
     read_run,
     write_run,
 )
-from spillway.state.rows.sorted_rows import SortedRows, concat, merge, rows_only, sort_rows, take
+from spillway.state.rows.sorted_rows import SortedRows, concat, merge, open_bytes, rows_only, sort_rows, take
 
 __all__ = [
     "GROUP_SQL",
@@ -49,6 +49,7 @@ __all__ = [
     "HashFilter",
     "Int64Array",
     "Pending",
+    "PendingReader",
     "PendingWriter",
     "Position",
     "Run",
@@ -74,7 +75,7 @@ __all__ = [
     "map_run",
     "merge",
     "next_watermark",
-    "read_pending",
+    "open_bytes",
     "read_run",
     "restricted_to",
     "rows_only",

@@ -1,14 +1,16 @@
 """How far the clean-up of a batch of groups has come.
 
-Clean-up goes through the parts of the groups' hash ranges, in each through the generations, in each through
-the terms (see `cleanup`), in each through the driving rows; `emitted` results of the next row are out.
-The order is fixed, so the cursor is all that a restart needs.
+Clean-up goes through the groups by key hash, through the driving rows of each hash in the order of their
+runs, and through the combinations of each row in the order of the probe. So the cursor depends on rows only,
+not on how many of them fit into memory at a time, and is all that a restart needs, whatever memory that has.
 """
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from spillway.model import GroupSet, WrittenAs, listed
+
+FIRST_HASH = -(1 << 63)
 
 
 @listed()
@@ -18,17 +20,16 @@ class Cursor:
     """The groups that are cleaned up together."""
     restore: Annotated[bool, WrittenAs(int, int, bool)]
     """Whether they return to memory afterwards, as one generation; otherwise they stay on disk."""
-    parts: int
-    """Into how many parts a group's hash range is cut, so that one fits the budget."""
-    piece_bytes: int = 1 << 20
-    """How much of a generation is copied to drive probes at a time; it decides the order of driving rows."""
-    part: int = 0
-    generation: int = 1
-    """The generation that is being merged into the earlier ones."""
-    term: int = 0
+    hash: int = FIRST_HASH
+    """All smaller hashes are done."""
     row: int = 0
+    """So many driving rows of this hash are done."""
     emitted: int = 0
+    """So many combinations of the next one are done."""
 
-    def at(self, part: int, generation: int = 1, term: int = 0) -> "Cursor":
-        """The beginning of a term of the same batch."""
-        return Cursor(self.groups, self.restore, self.parts, self.piece_bytes, part, generation, term)
+    @property
+    def has_begun(self) -> bool:
+        return self.hash > FIRST_HASH or self.row > 0 or self.emitted > 0
+
+    def at(self, hash_: int, row: int = 0, emitted: int = 0) -> "Cursor":
+        return Cursor(self.groups, self.restore, hash_, row, emitted)

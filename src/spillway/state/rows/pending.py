@@ -61,6 +61,8 @@ class Pending:
 
     def only(self, groups: GroupSet) -> "Pending":
         """The part of it that is of these groups."""
+        if not self.groups & ~groups:
+            return self
         kept = {group: count for group, count in self.group_rows.items() if groups >> group & 1}
         return replace(self, groups=group_set(kept), counts=tuple(kept.values()))
 
@@ -127,7 +129,7 @@ class PendingWriter:
             concat([part.columns for part in self._buffered]),
         )
         name = f"{self._stem}-{self._input}-{len(self._written)}.pending"
-        size, checksum = write_encoded(self._storage, name, rows, {"pending": name}, "lz4")
+        size, checksum = write_encoded(self._storage, name, rows, {"pending": name}, None)
         earliest = None if self._time is None else int(rows.columns.column(self._time).to_numpy().min())
         counts = group_counts(rows, self._groups)
         mask, values = group_set(counts), tuple(counts.values())
@@ -139,18 +141,34 @@ class PendingWriter:
         self._buffered, self._buffered_bytes = [], 0
 
 
-def read_pending(storage: Storage, pending: Pending, groups: int, limit: int) -> tuple[int, SortedRows]:
-    """The next rows of its groups, up to `limit`, and how many rows of the file that are with all others."""
-    whole = read_encoded(storage, pending.name, pending.bytes, pending.crc32)
-    hashes = whole.hashes[pending.skip :]
-    mine = np.flatnonzero(flags(pending.groups, groups)[group_of(hashes, groups)])
-    if len(mine) > limit:
-        mine = mine[:limit]
-        hashes = hashes[: mine[-1] + 1]
-    columns = whole.columns.slice(pending.skip, len(hashes))
-    if len(mine) < len(hashes):
-        return len(hashes), SortedRows(hashes[mine], take(columns, mine))
-    return len(hashes), SortedRows(hashes, columns)
+@dataclass(slots=True)
+class PendingReader:
+    """Reads pending files bit by bit. The last one stays open; on local storage it is mapped, not copied."""
+
+    storage: Storage
+    groups: int
+    _name: str | None = None
+    _whole: SortedRows | None = None
+
+    def read(self, pending: Pending, limit: int) -> tuple[int, SortedRows]:
+        """The next rows of its groups, up to `limit`; and how many rows of the file that are with others."""
+        whole = self._open(pending)
+        hashes = whole.hashes[pending.skip :]
+        mine = np.flatnonzero(flags(pending.groups, self.groups)[group_of(hashes, self.groups)])
+        if len(mine) > limit:
+            mine = mine[:limit]
+            hashes = hashes[: mine[-1] + 1]
+        columns = whole.columns.slice(pending.skip, len(hashes))
+        if len(mine) < len(hashes):
+            return len(hashes), SortedRows(hashes[mine], take(columns, mine))
+        return len(hashes), SortedRows(hashes, columns)
+
+    def _open(self, pending: Pending) -> SortedRows:
+        if self._whole is None or self._name != pending.name:
+            self._whole = None  # before the next is there
+            self._whole = read_encoded(self.storage, pending.name, pending.bytes, pending.crc32)
+            self._name = pending.name
+        return self._whole
 
 
 def group_counts(rows: SortedRows, groups: int) -> dict[int, int]:

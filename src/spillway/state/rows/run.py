@@ -68,6 +68,8 @@ class Run:
     """Only in views with windows."""
     parts: int = 1
     """How many runs, as epochs wrote them, were merged into this one."""
+    unsaid: GroupSet = 0
+    """Those of the spilled groups whose rows here were only written, and joined with nothing yet."""
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:

@@ -42,7 +42,7 @@ class SortedRows:
     @property
     def open_bytes(self) -> int:
         """What it takes to have it mapped, besides its values."""
-        return OPEN_BYTES + ARRAY_BYTES * sum(_arrays(field.type) for field in self.columns.schema)
+        return open_bytes(sum(_arrays(field.type) for field in self.columns.schema))
 
     def slice(self, start: int, stop: int) -> "SortedRows":
         """Some rows of a segment all of whose rows count; nothing is copied."""
@@ -79,6 +79,11 @@ class SortedRows:
         if rows is None:
             return SortedRows(self.hashes, self.columns)
         return self.take(rows)
+
+
+def open_bytes(arrays: int) -> int:
+    """What it takes to have a batch of so many arrays mapped, besides its values."""
+    return OPEN_BYTES + ARRAY_BYTES * arrays
 
 
 def _arrays(kind: pa.DataType) -> int:

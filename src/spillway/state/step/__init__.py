@@ -4,6 +4,7 @@ Contract: an attempt only creates files under names of its own, so it may be rep
 parts; `join/step` shows how. Start with `task`, then `state_view` and `intake`.
 """
 
+from spillway.state.step.collection import Collection
 from spillway.state.step.intake import Deltas, Intake
 from spillway.state.step.lineage import typical_error
 from spillway.state.step.meter import Allocated
@@ -29,6 +30,7 @@ __all__ = [
     "HASH_WIRE_COLUMN",
     "TAG_COLUMN",
     "Allocated",
+    "Collection",
     "Deltas",
     "Intake",
     "Merges",

@@ -21,10 +21,10 @@ from spillway.state.orders import Limits
 from spillway.state.rows import (
     Int64Array,
     Pending,
+    PendingReader,
     SortedRows,
     concat,
     group_counts,
-    read_pending,
     rows_only,
     sort_rows,
     take,
@@ -62,8 +62,6 @@ def _utc_field(field: pa.Field) -> pa.Field:
 
 Deltas = list[SortedRows | None]
 """Rows per input in hash order; None where there are none."""
-READING_COPIES = 4
-"""While a pending row is taken in it is in the decoded file, among the rows taken, gathered and sorted."""
 _NO_ROWS = SortedRows(np.zeros(0, dtype=np.int64), rows_only(0))
 
 
@@ -82,7 +80,7 @@ class Intake:
         """`queue` is taken in before `batches`; `limits` are those of the orders, or less."""
         self._operator = task.operator
         self._watermark = task.orders.watermark
-        self._storage = task.storage
+        self._reader = PendingReader(task.storage, task.operator.groups)
         self._round_bytes = limits.round_bytes
         self._rows_left = limits.rows
         self._meter = meter
@@ -130,15 +128,15 @@ class Intake:
     def _drain(self, room: "_Room", parts: list[list[SortedRows]]) -> None:
         while self._queue:
             entry = self._queue[0]
-            limit = room.fitting(entry.rows_left, entry.row_bytes * READING_COPIES)
+            limit = room.fitting(entry.rows_left, entry.row_bytes)
             if not limit:
                 return
-            rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
+            rows, segment = self._reader.read(entry, limit)
             if segment.nbytes > room.bytes:  # larger rows than those of the file are on average
                 limit = room.fitting(segment.rows, -(-segment.nbytes // segment.rows))
                 if not limit:
                     return
-                rows, segment = read_pending(self._storage, entry, self._operator.groups, limit)
+                rows, segment = self._reader.read(entry, limit)
             parts[entry.input].append(segment)
             room.take(segment.rows, segment.nbytes)
             if rows < entry.unread_rows:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from spillway.state.orders import Files, Report
 from spillway.state.rows import Pending
+from spillway.state.step.collection import Collection
 from spillway.state.step.intake import Intake
 from spillway.state.step.phases import Phases
 from spillway.state.step.results import Writer
@@ -22,6 +23,7 @@ def step_report(
     pending: Sequence[Pending],
     probed_rows: int,
     intake: Intake | None = None,
+    collection: Collection | None = None,
 ) -> Report:
     """`pending` is all that waits from now on; a clean-up epoch has no intake."""
     state.settle()
@@ -43,6 +45,8 @@ def step_report(
         loaded_bytes=state.loaded_bytes,
         busy_seconds=phases.busy_seconds,
         seconds=phases.seconds,
+        collected_rows={} if collection is None else nonzero(collection.rows),
+        collected_bytes={} if collection is None else nonzero(collection.bytes),
         group_rows=nonzero(tally.rows),
         group_bytes=nonzero(tally.bytes),
         group_results=nonzero(results.group_results),

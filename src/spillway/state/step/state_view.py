@@ -18,6 +18,7 @@ from spillway.state.step.phases import Phases
 from spillway.state.step.run_writer import RunWriter
 from spillway.state.step.tally import GroupTally
 from spillway.state.step.task import Task
+from spillway.state.step.unwritten import Unwritten
 
 MERGE_COPIES = 2.25
 """How often a merge has its output in memory: as a copy and as an image, and for nested values some more."""
@@ -40,7 +41,7 @@ class StateView:
         self.tally = GroupTally(task)
         self.segments: list[list[SortedRows]] = [[] for _ in operator.inputs]
         """Per input, oldest first."""
-        self._unwritten: list[list[SortedRows]] = [[] for _ in operator.inputs]
+        self._unwritten = Unwritten(len(operator.inputs))
         """Those of the last segments that are not durable yet."""
         self.replaced: list[tuple[str, GroupSet]] = []
         """Slices of runs that expired, or for which another run stands now."""
@@ -71,17 +72,17 @@ class StateView:
     def add(self, input_: int, rows: SortedRows) -> None:
         """Make rows a part of the state; they are durable after `persist`."""
         self.segments[input_].append(rows)
-        self._unwritten[input_].append(rows)
+        self._unwritten.add(input_, rows)
 
-    def persist(self) -> None:
-        """Write the rows added since the last call as runs, and map them from memory from now on."""
-        for number, parts in enumerate(self._unwritten):
-            if not parts:
-                continue
+    def persist(self, most_bytes: int = 0) -> None:
+        """Write added rows as runs, and map them from memory from now on.
+
+        So many bytes may stay unwritten: one run of an input is better than several.
+        """
+        for number, parts in self._unwritten.most_first(most_bytes):
             rows = merge(parts, self._groups, self.meter.sample)
             self.segments[number][-len(parts) :] = [self.runs.append(number, rows)]
             self.tally.add(number, rows)
-            parts.clear()
 
     def receive_groups(self) -> None:
         """Load what is about to move here; a part of it may be there already."""
@@ -109,7 +110,7 @@ class StateView:
     def has_room(self) -> bool:
         """Whether more input may become state."""
         limit = self._orders.limits.state_bytes
-        return limit >= NO_BOUND or self.image_bytes + self.open_bytes < limit
+        return limit >= NO_BOUND or self.image_bytes + self.open_bytes + self._unwritten.bytes < limit
 
     def _load(self, run: Run) -> list[SortedRows]:
         segments, read_bytes = self.tier.load(self._storage, run, run.live)

@@ -35,7 +35,7 @@ PLAN = JoinOperator(
 
 
 class SpillsInSecondEpoch:
-    def decide(self, manifest: Manifest, *_: object) -> list[Spill]:
+    def decide(self, manifest: Manifest, *_: object, **__: object) -> list[Spill]:
         return [Spill(0, 0b0010, 1, 1, "scripted")] if manifest.sequence == 0 else []
 
     def observe(self, group_results: dict[int, int], begun: int, ended: int) -> None:

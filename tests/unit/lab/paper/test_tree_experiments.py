@@ -49,7 +49,7 @@ def test_ratios_are_of_averages_over_seeds() -> None:
 @pytest.mark.parametrize("name", sorted(TREE_EXPERIMENTS))
 def test_every_strategy_frees_the_same_share_per_spill_and_says_so(name: str, quick: bool) -> None:
     chosen = tree_experiment(name, quick=quick)
-    assert {one.spill_share for one in chosen.variants} == {default_spill_share(tree=True)}
+    assert {one.spill_share for one in chosen.variants} == {default_spill_share(rotation=False)}
     assert chosen.variants[0].spill == default_spill(tree=True)
     made = [replace(outcome(one.label, 300, 100), freed_share=0.104) for one in chosen.variants]
     figures = compare_strategies(chosen, [made], [400])

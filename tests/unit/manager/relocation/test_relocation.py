@@ -259,7 +259,7 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
 
 
 def test_half_cleaned_groups_are_fixed() -> None:
-    manifest = Manifest(9, 0, (0, 1, 1), cursors=(Cursor(0b101, True, 1),))
+    manifest = Manifest(9, 0, (0, 1, 1), cursors=(Cursor(0b101, True),))
     assert list(members(pinned_groups(manifest))) == [0, 2]
 
 

@@ -13,7 +13,7 @@ from spillway.state.frame.final_rows import FinalRows
 from spillway.state.log.manifest import Manifest
 from spillway.state.rows.compaction import CompactionLimits, superseded
 from spillway.state.rows.group import group_starts
-from spillway.state.rows.pending import Pending, PendingWriter, read_pending
+from spillway.state.rows.pending import Pending, PendingReader, PendingWriter
 from spillway.state.rows.run import EventTimes, Position, Run
 from spillway.state.rows.sorted_rows import SortedRows
 from spillway.state.storage.storage import Storage
@@ -77,5 +77,5 @@ def test_beyond_the_room_of_a_round_whole_groups_are_parked(tmp_path: Path) -> N
     assert taken.columns.column(0).to_pylist() == [7]
     (parked,) = others.close()
     assert parked.earliest == 1
-    _, waiting = read_pending(storage, parked, 4, parked.rows)
+    _, waiting = PendingReader(storage, 4).read(parked, parked.rows)
     assert sorted(waiting.columns.column(0).to_pylist()) == [1, 2, 3, 4, 5, 6, 9]

@@ -240,9 +240,9 @@ def test_a_checkpoint_of_an_older_format_is_refused(tmp_path: Path) -> None:
     log = ManifestLog(storage)
     log.commit(Manifest(-1, NO_BATCH, PLACEMENT), record(0))
     file = tmp_path / "manifest" / f"{0:012d}.json"
-    file.write_bytes(file.read_bytes().replace(b'"spillway": 4', b'"spillway": 3'))
+    file.write_bytes(file.read_bytes().replace(b'"spillway": 5', b'"spillway": 4'))
     with pytest.raises(
-        CheckpointError, match=r"has format version 3, this Spillway reads 4; use the version"
+        CheckpointError, match=r"has format version 4, this Spillway reads 5; use the version"
     ):
         log.load(PLACEMENT)
 

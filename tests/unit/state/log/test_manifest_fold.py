@@ -42,7 +42,8 @@ def test_every_field_of_a_record_survives_storage() -> None:
         processors=3,
         spilled=0b1,
         grown={1: (2, 3, 4)},
-        cursors=(Cursor(0b11, True, 2, 100, 1, 2, 3, 4, 5),),
+        collected={1: (2, 3)},
+        cursors=(Cursor(0b11, True, 100, 4, 5),),
         cleaned=0b10,
         restored=0b100,
         shrunk={3: (4, 5)},
@@ -68,7 +69,7 @@ def test_every_field_of_a_manifest_survives_storage() -> None:
         pending={1: (waiting(0b1),)},
         counters=Counters(1, 2, 3, 4, 5, 6, 7, 8),
         groups={1: GroupState((1, 2), 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)},
-        cursors=(Cursor(0b11, False, 2, 100, 1, 2, 3, 4, 5),),
+        cursors=(Cursor(0b11, False, 100, 4, 5),),
         latest=(9, None),
         watermark=8,
         suspended=0b1,
@@ -88,10 +89,28 @@ def test_the_token_is_that_of_the_last_batch() -> None:
 
 
 def test_counters_are_added_one_by_one() -> None:
-    some, more = Counters(*range(1, 10)), Counters(*range(10, 100, 10))
-    assert some.plus(more) == Counters(11, 22, 33, 44, 55, 66, 77, 88, 99)
-    assert to_json(some.plus(more)) == [11, 22, 33, 44, 55, 66, 77, 88, 99]
+    some, more = Counters(*range(1, 12)), Counters(*range(10, 120, 10))
+    assert some.plus(more) == Counters(11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 121)
+    assert to_json(some.plus(more)) == [11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 121]
     assert after(replace(EMPTY, counters=some), counters=more).counters == some.plus(more)
+
+
+def test_rows_that_were_only_written_are_unsaid_until_a_clean_up_whatever_else_happens() -> None:
+    held = after(EMPTY, added=(run("old", live=0b11),), grown={0: (4, 40, 2), 1: (6, 60, 3)})
+    late = replace(run("late", live=0, spilled=0b11, epoch=1), unsaid=0b11)
+    held = after(held, added=(late,), collected={0: (1, 10), 1: (2, 20)})
+    assert held.split_groups == held.spilled_groups == 0b11
+    assert (held.groups[0].rows, held.groups[0].spilled_rows, held.groups[0].total_bytes) == (4, 1, 50)
+    more = after(held, spilled=0b11, added=(run("new", live=0b11, epoch=2),), grown={0: (1, 10, 0)})
+    more = after(more, placement=(1, 1, 0, 0), suspended=0b10)
+    assert more.runs["late"].unsaid == 0b11 and more.groups[0].unsaid_rows == 1
+    assert from_text(Manifest, to_text(more)) == more
+    done = after(more, cleaned=0b01)
+    assert (done.runs["late"].unsaid, done.runs["late"].spilled) == (0b10, 0b11)
+    assert (done.groups[0].unsaid_rows, done.split_groups) == (0, 0b10)
+    back = after(more, restored=0b01)
+    assert (back.runs["late"].unsaid, back.runs["late"].live) == (0b10, 0b01)
+    assert (back.groups[0].unsaid_rows, back.groups[0].rows) == (0, 6)
 
 
 def test_what_a_record_does_not_name_stays() -> None:
@@ -187,7 +206,7 @@ def test_a_cleaned_group_is_one_generation_on_disk_and_a_restored_one_in_memory(
     assert (restored.ended, restored.rows, restored.bytes, restored.spilled_rows) == ((), 8, 80, 0)
     assert (cleaned.born_epoch, restored.born_epoch, restored.results) == (1, 1, 3)
     assert done.split_groups == 0 and done.spilled_groups == 0b01
-    cursor = Cursor(0b1, False, 1)
+    cursor = Cursor(0b1, False)
     assert after(before, cursors=(cursor,)).cursors == (cursor,)
 
 

@@ -14,7 +14,7 @@ from spillway.model import from_text, to_text
 from spillway.model.groups import all_groups, group_set
 from spillway.state.memory.tier import MemoryTier
 from spillway.state.rows.group import group_of, groups_in
-from spillway.state.rows.pending import Pending, PendingWriter, group_counts, read_pending
+from spillway.state.rows.pending import Pending, PendingReader, PendingWriter, group_counts
 from spillway.state.rows.run import Position, Run, decode, read_run, write_run
 from spillway.state.rows.sorted_rows import SortedRows, rows_only, sort_rows
 from spillway.state.storage.storage import Storage
@@ -157,7 +157,7 @@ def test_pending_rows_are_consumed_once_by_each_owner(
             assert left.rows_left == len(wanted)
             while left.groups:
                 assert left.input == 2
-                looked_at, rows = read_pending(storage, left, GROUPS, limit)
+                looked_at, rows = PendingReader(storage, GROUPS).read(left, limit)
                 assert 0 < rows.rows <= limit
                 got += rows.hashes.tolist()
                 left = left.after(looked_at, group_counts(rows, GROUPS))
