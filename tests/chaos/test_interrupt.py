@@ -58,6 +58,7 @@ def interrupt_clean_up(driver: Any, number: signal.Signals, command: str) -> dic
 
 def test_a_clean_up_that_is_interrupted_says_what_is_missing(drivers: Any, wide_streams: Path) -> None:
     run = {"processors": 1, "memory": "4MB", "spill": "random", "epoch_rows": 4_000, "epoch_results": 300}
+    run |= {"cleanup_latency": "0s"}  # many epochs of clean-up
     lives = drivers(wide_streams, "parquet", **run)
     interrupt_clean_up(lives.start(), signal.SIGTERM, "run")
     interrupt_clean_up(lives.start(command="cleanup"), signal.SIGINT, "cleanup")

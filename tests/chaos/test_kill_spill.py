@@ -23,7 +23,14 @@ def cleanups(epochs: list[EpochEntry]) -> int:
 def test_killed_exchange_spill_and_clean_up_change_nothing(drivers: Any, wide_streams: Path) -> None:
     """The first life has rotation; the next ones, without it, end the generations of what is suspended."""
     chance = random.Random(5)
-    run = {"processors": 1, "memory": "4MB", "spill": "random", "epoch_rows": 4_000, "epoch_results": 300}
+    run = {
+        "processors": 1,
+        "memory": "4MB",
+        "spill": "random",
+        "epoch_rows": 4_000,
+        "epoch_results": 300,
+        "cleanup_latency": "0s",
+    }
     lives = drivers(wide_streams, "parquet", MASTER, rotation=True, **run)
     job = lives.job
     doomed = lives.start("sunk", "turn:1").wait_doomed()

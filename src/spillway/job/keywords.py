@@ -27,6 +27,7 @@ class RunSettings(TypedDict, total=False):
     until: str
     trigger: str | None
     latency: str
+    cleanup_latency: str
     epoch_rows: int
     epoch_results: int
     results: str

@@ -118,6 +118,14 @@ class RunConfig:
             "sources win.",
         ),
     ] = "500ms"
+    cleanup_latency: Annotated[
+        str,
+        Key(
+            Duration(),
+            "How long an epoch of clean-up should take: its results are then in the sink. The first one does "
+            "no more than an epoch with input.",
+        ),
+    ] = "10s"
     epoch_rows: Annotated[
         int,
         Key(
@@ -301,6 +309,7 @@ class RunConfig:
                 "a processor without a group has nothing to do; raise groups"
             )
         distributed(self.distribution, self.groups, self.processors)
+        _ = self.cleanup_seconds
         if self.latency_seconds <= 0:
             raise JobError(f'{RUN} latency = "{self.latency}": must be longer than nothing, such as "500ms"')
         for name, values in (("memory", self.memory_each), ("emulate.speeds", self.speeds)):
@@ -329,12 +338,20 @@ class RunConfig:
 
     @property
     def latency_seconds(self) -> float:
-        try:
-            return milliseconds(self.latency) / 1000
-        except ValueError:
-            raise JobError(
-                f'{RUN} latency = "{self.latency}": not a duration; write it like "500ms" or "2 seconds"'
-            ) from None
+        return _seconds("latency", self.latency)
+
+    @property
+    def cleanup_seconds(self) -> float:
+        return _seconds("cleanup_latency", self.cleanup_latency)
+
+
+def _seconds(key: str, duration: str) -> float:
+    try:
+        return milliseconds(duration) / 1000
+    except ValueError:
+        raise JobError(
+            f'{RUN} {key} = "{duration}": not a duration; write it like "500ms" or "2 seconds"'
+        ) from None
 
 
 def _parameter_schema(name: str) -> Schema:

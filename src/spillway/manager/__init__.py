@@ -7,7 +7,7 @@ committed state, reports, and the clock and budgets that are given. Start with `
 
 from spillway.manager.budget import Budget, Budgets
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
-from spillway.manager.cleanup import Cleaning
+from spillway.manager.cleanup import Cleaning, CleanupLimits
 from spillway.manager.clock import Clock
 from spillway.manager.commit import ResultFile, StagedEpoch
 from spillway.manager.config import Emulation, EngineConfig
@@ -23,6 +23,7 @@ __all__ = [
     "Budgets",
     "Checkpoint",
     "Cleaning",
+    "CleanupLimits",
     "Clock",
     "Emulation",
     "Engine",

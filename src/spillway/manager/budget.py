@@ -15,8 +15,12 @@ from spillway.state.rows import CompactionLimits
 
 STATE_SHARE = 0.75
 """The default share of a budget that is for state."""
-WORKING_BYTES = 1 << 20
+WORKING_BYTES = 7 << 17
 """The least working memory that an epoch can do with."""
+RESERVE_SHARE, MOST_RESERVE_BYTES = 1 / 8, 2 << 20
+"""What is left free for memory that nobody counts: Python's objects, pages that the C library keeps half
+used, and buffers of the Parquet writer between two samples. The operating system was seen to count up to 2 MB
+more than the meter, whatever the budget; of a small one we cannot leave that much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,16 @@ class Budget:
     @property
     def state_bytes(self) -> int:
         """State above this is spilled before the next epoch."""
-        return int(self.memory_bytes * self.state_share)
+        return int(self.counted_bytes * self.state_share)
+
+    @property
+    def counted_bytes(self) -> int:
+        """What the meter may count."""
+        return self.memory_bytes - min(MOST_RESERVE_BYTES, int(self.memory_bytes * RESERVE_SHARE))
 
     @property
     def working_bytes(self) -> int:
-        return self.memory_bytes - self.state_bytes
+        return self.counted_bytes - self.state_bytes
 
     @property
     def backlog_bytes(self) -> int:
@@ -63,7 +72,7 @@ class Budget:
         working = self.working_bytes
         return replace(
             limits,
-            memory_bytes=self.memory_bytes,
+            memory_bytes=self.counted_bytes,
             state_bytes=self.state_bytes,
             round_bytes=working // 6,
             unwritten_bytes=working // 4,
@@ -75,7 +84,7 @@ class Budget:
 
     def cleanup_bytes(self, image_bytes: int) -> int:
         """How large the groups of a batch are together, beside images of this size."""
-        return max(self.working_bytes, self.memory_bytes - image_bytes)
+        return max(self.working_bytes, self.counted_bytes - image_bytes)
 
     def compaction(self, limits: CompactionLimits) -> CompactionLimits:
         """A merge has its output in memory twice, beside images that take a round more than their share."""

@@ -36,7 +36,16 @@ from spillway.job import (
     read_job,
     run_config,
 )
-from spillway.manager import Budget, Checkpoint, Emulation, Engine, EngineConfig, Identity, InputEnd
+from spillway.manager import (
+    Budget,
+    Checkpoint,
+    CleanupLimits,
+    Emulation,
+    Engine,
+    EngineConfig,
+    Identity,
+    InputEnd,
+)
 from spillway.manager.files import first_logged
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
@@ -272,6 +281,7 @@ class Session:
                     history_weight=config.history_weight,
                     room_share=config.room_share,
                     relocation=RelocationLimits(restart_epochs=config.restart_epochs),
+                    cleanup=CleanupLimits(epoch_seconds=config.cleanup_seconds),
                     deferred=config.results == DEFERRED,
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,

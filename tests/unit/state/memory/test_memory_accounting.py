@@ -10,17 +10,13 @@ from kit.watched_run import watched_run
 from kit.wide_rows import PAYLOADS
 from spillway.manager.journal.entry import EpochKind
 
-SLACK_BYTES = 2 << 20
-"""What may come on top of the budget: Python's own objects, and pages that the C library keeps half used."""
+SLACK_BYTES = 3 << 19
+"""What may come on top of a small budget: its reserve is less than what nobody counts."""
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not is_possible(), reason="needs Linux with a tmpfs"),
 ]
-MANY_OBJECTS = pytest.mark.xfail(
-    reason="orders of a tree's clean-up hold a copy of each run for each batch: 9 to 14 MB of Python objects",
-    strict=True,
-)
 
 
 @pytest.mark.parametrize("payload", sorted(PAYLOADS))
@@ -30,7 +26,7 @@ MANY_OBJECTS = pytest.mark.xfail(
         ("join", 20, 4, 1),
         ("join", 100, 8, 4),
         ("tree", 20, 4, 1),
-        pytest.param("tree", 100, 8, 4, marks=MANY_OBJECTS),
+        ("tree", 100, 8, 4),
         ("tree", 250, 16, 1),
     ],
 )
@@ -44,4 +40,5 @@ def test_the_operating_system_sees_no_more_than_the_budget(
         seen, counted = run.peak(phase).bytes, run.counted_bytes(phase)
         print(f"{phase.value}: {counted / 1e6:.1f} MB counted, {seen / 1e6:.1f} seen")
         assert run.results(phase) > 0
-        assert plan.memory_bytes // 2 < seen <= plan.memory_bytes + SLACK_BYTES
+        slack = SLACK_BYTES if memory_mib < 16 else 0
+        assert plan.memory_bytes // 2 < seen <= plan.memory_bytes + slack
