@@ -81,7 +81,7 @@ def _batches(split: Split, wanted: set[str], batch_rows: int, batch_bytes: int) 
 
 
 def _fitting(metadata: pq.FileMetaData, split: Split, names: set[str], batch_bytes: int) -> int:
-    """How many rows of these columns, by what the file says of their size, have so many bytes together."""
+    """How many rows of these columns, by what the file says of their size, have this many bytes together."""
     size = rows = 0
     for number in split.groups:
         group = metadata.row_group(number)

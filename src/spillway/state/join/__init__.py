@@ -1,7 +1,7 @@
-"""The symmetric m-way join: probe, production of results, clean-up terms.
+"""The symmetric m-way join: probe, production of results, clean-up.
 
 Contract: every combination of rows appears exactly once over all epochs and the clean-up, whatever was
-spilled. Start with `step`, then `probe`; `cleanup` has the terms that generations miss; `reference` is the
+spilled. Start with `step`, then `probe`; `cleanup` produces what generations miss; `reference` is the
 definition.
 """
 

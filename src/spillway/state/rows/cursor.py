@@ -23,9 +23,9 @@ class Cursor:
     hash: int = FIRST_HASH
     """All smaller hashes are done."""
     row: int = 0
-    """So many driving rows of this hash are done."""
+    """Driving rows of this hash that are done."""
     emitted: int = 0
-    """So many combinations of the next one are done."""
+    """Combinations of the next driving row that are done."""
 
     @property
     def has_begun(self) -> bool:

@@ -82,7 +82,7 @@ class SortedRows:
 
 
 def open_bytes(arrays: int) -> int:
-    """What it takes to have a batch of so many arrays mapped, besides its values."""
+    """What it takes to have a batch of this many arrays mapped, besides its values."""
     return OPEN_BYTES + ARRAY_BYTES * arrays
 
 

@@ -30,6 +30,6 @@ class Collection:
         self.bytes += counts * rows.row_bytes
 
     def write(self, most_bytes: int = 0) -> None:
-        """Write rows until so many bytes are left."""
+        """Write rows until at most this many bytes are left."""
         for number, parts in self._unwritten.most_first(most_bytes):
             self._runs.collect(number, merge(parts, self._groups, self._meter.sample))

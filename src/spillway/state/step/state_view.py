@@ -77,7 +77,7 @@ class StateView:
     def persist(self, most_bytes: int = 0) -> None:
         """Write added rows as runs, and map them from memory from now on.
 
-        So many bytes may stay unwritten: one run of an input is better than several.
+        Up to `most_bytes` may stay unwritten: one run of an input is better than several.
         """
         for number, parts in self._unwritten.most_first(most_bytes):
             rows = merge(parts, self._groups, self.meter.sample)

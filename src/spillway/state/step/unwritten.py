@@ -19,7 +19,7 @@ class Unwritten:
         self._bytes[input_] += rows.nbytes
 
     def most_first(self, most_bytes: int) -> Iterator[tuple[int, list[SortedRows]]]:
-        """The rows to be written now, by input, the largest first, until so many bytes are left."""
+        """The rows to be written now, by input, the largest first, until at most this many bytes are left."""
         while self.bytes > most_bytes:
             largest = max(range(len(self._bytes)), key=self._bytes.__getitem__)
             parts, self._parts[largest] = self._parts[largest], []
