@@ -8,8 +8,9 @@ adds the history to the error, as a test that can be pasted.
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from pprint import pformat
 from typing import Any, ClassVar
@@ -21,11 +22,13 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from spillway.manager.budget import Budget
+from spillway.manager.change import Change
 from spillway.manager.cleanup import Cleaning, CleanupLimits
 from spillway.manager.clock import Clock
 from spillway.manager.config import EngineConfig
 from spillway.manager.engine import Engine
 from spillway.manager.journal.file import Journal
+from spillway.manager.ordering import OrderMaker
 from spillway.manager.relocation.protocol import RelocationLimits
 from spillway.model.groups import all_groups, members, union
 from spillway.policy.turns import TURNS
@@ -106,12 +109,25 @@ def drawn(
         "requests": draw(st.lists(request, max_size=8)),
         "cleanups": draw(st.lists(st.integers(0, 3), max_size=8)),
         "load_bytes": draw(st.sampled_from([1, 100, 1 << 20])),
+        "cleanup_limits": draw(st.lists(cleanup_limits(), max_size=4)),
         "deferred": draw(st.lists(st.sampled_from([False, False, True]), min_size=1, max_size=3)),
         "batch_rows": draw(st.sampled_from([None, 1, 3])),
         "forget": draw(st.booleans()),
         "drain": draw(st.booleans()),
         "lost": draw(st.lists(st.sampled_from([0, 0, 1, 2, 5]), max_size=12)),
     }
+
+
+def cleanup_limits() -> st.SearchStrategy[dict[str, int]]:
+    """Limits of one clean-up epoch: the next one may have another amount of memory."""
+    return st.fixed_dictionaries(
+        {
+            "range_bytes": st.sampled_from([1, 300, 800, 3_000, 1 << 40]),
+            "work": st.sampled_from([5, 200, 1 << 40]),
+            "results": st.sampled_from([3, 20, 10_000]),
+            "block_rows": st.sampled_from([1, 2, 1000]),
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +188,7 @@ class Player:
         self._forced = list(history["forced"])
         self._requests = list(history["requests"])
         self._cleanups = list(history["cleanups"])
+        self._cleanup_limits: Iterator[dict[str, int]] = cycle(history.get("cleanup_limits") or [{}])
         self._ends: Manifest | None = None
         """Where the engine before ended."""
 
@@ -266,7 +283,13 @@ class Player:
             assert entry.pending_rows == counters.input_rows - dropped - self._probed
 
     def _clean(self, cleaning: Cleaning) -> None:
-        entry = self.engine.run_cleanup_epoch(self._cluster(), cleaning)
+        limits, varied = OrderMaker._limits, next(self._cleanup_limits)
+
+        def changed(maker: OrderMaker, processor: int, change: Change, *, clean: bool) -> Limits:
+            return replace(limits(maker, processor, change, clean=clean), **varied)
+
+        with mock.patch.object(OrderMaker, "_limits", changed):
+            entry = self.engine.run_cleanup_epoch(self._cluster(), cleaning)
         self._must_end(entry.sequence)
 
     def _must_end(self, epochs: int) -> None:

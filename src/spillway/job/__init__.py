@@ -19,14 +19,12 @@ from spillway.job.document import (
 from spillway.job.environment import as_written
 from spillway.job.keywords import ComputeSettings, RunSettings, compute_config, run_config
 from spillway.job.reference import reference_document, reference_markdown
-from spillway.job.run import DEFERRED, RUN, RunConfig
+from spillway.job.run import RunConfig
 from spillway.job.schema import job_schema
 from spillway.job.source_options import format_options, ignored_options
 from spillway.job.sources import SINK_FORMATS, SinkSpec, SourceSpec
 
 __all__ = [
-    "DEFERRED",
-    "RUN",
     "SINK_FORMATS",
     "SPARK_DEFAULTS",
     "ComputeJob",

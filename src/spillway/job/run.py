@@ -337,6 +337,18 @@ class RunConfig:
             raise JobError(f'{RUN} rotation = true needs a memory limit; add memory = "64MB"')
 
     @property
+    def is_deferred(self) -> bool:
+        """Whether all results come when the input has ended."""
+        return self.results == DEFERRED
+
+    def check_deferred(self, *, splittable: bool) -> None:
+        """Refuse deferred results for a view whose groups must stay whole."""
+        if self.is_deferred and not splittable:
+            raise JobError(
+                f'{RUN} results = "{DEFERRED}": statistics with OVER are made as rows come; leave it out'
+            )
+
+    @property
     def latency_seconds(self) -> float:
         return _seconds("latency", self.latency)
 

@@ -70,6 +70,13 @@ def next_batches(
     return batches
 
 
+def can_return(graph: Graph, manifest: Manifest, room_bytes: Mapping[int, int], awaiting: GroupSet) -> bool:
+    """Whether groups that miss results, and are to be cleaned up next, would fit into memory whole."""
+    begun = union(cursor.groups for cursor in manifest.cursors)
+    wanted = _next_groups(graph, manifest.split_groups, begun, awaiting)
+    return bool(returning_groups(manifest, room_bytes) & wanted)
+
+
 def _next_groups(graph: Graph, wanted: GroupSet, begun: GroupSet, awaiting: GroupSet) -> GroupSet:
     """The groups to start with now, out of those that miss results.
 

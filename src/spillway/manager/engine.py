@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from spillway.errors import CheckpointError, StateError
 from spillway.manager.budget import Budgets
 from spillway.manager.change import Change
-from spillway.manager.cleanup import Cleaning, next_batches, returning_groups
+from spillway.manager.cleanup import Cleaning, can_return, next_batches
 from spillway.manager.cleanup_pace import CleanupPace
 from spillway.manager.clock import Clock, SystemClock
 from spillway.manager.commit import Committer, ExecutedEpoch, ResultSink
@@ -155,7 +155,8 @@ class Engine:
     @property
     def has_room(self) -> bool:
         """Whether groups that miss results would fit into memory whole."""
-        return returning_groups(self.manifest, self.controller.room_bytes(self.manifest)) != 0
+        room = self.controller.room_bytes(self.manifest)
+        return can_return(self.graph, self.manifest, room, awaiting_groups(self.graph, self.manifest))
 
     @property
     def has_expiring(self) -> bool:

@@ -85,7 +85,7 @@ class SpillManager:
             known = sum(group.bytes for group in groups)
             resident = max(resident_bytes.get(processor, 0), known)
             ahead = self._ahead_bytes(growth.get(processor, 0), budget.state_bytes)
-            needed = resident + ahead - budget.state_bytes
+            needed = resident - budget.state_bytes + (0 if self.policy == NO_SPILL else ahead)
             if needed <= 0 or not groups:
                 continue
             if self.policy == NO_SPILL:

@@ -239,6 +239,21 @@ class ForgetfulSink(ListSink):
         super().commit(epoch)
 
 
+def test_a_row_that_a_probe_stopped_inside_is_finished_before_results_are_deferred(tmp_path: Path) -> None:
+    graph, sink = Graph.of_one(operator(2, 1, exact=True)), ListSink(str(tmp_path / "staging"))
+    tier = str(tmp_path / "tier")
+    early = open_engine(tmp_path, EngineConfig(1, 1, tier, Limits(results=2)), graph, sink)
+    early.run_epoch(LocalCluster(graph, wire([(0, number, 1) for number in range(5)], 1000)), 0)
+    early.run_epoch(LocalCluster(graph, wire([(1, 9, 1)], 1000)), 1)
+    assert early.manifest.mid_row_groups
+    deferred = open_engine(tmp_path, EngineConfig(1, 1, tier, Limits(), deferred=True), graph, sink)
+    while deferred.has_pending:
+        deferred.run_epoch(LocalCluster(graph), None)
+    while deferred.has_cleanup:
+        deferred.run_cleanup_epoch(LocalCluster(graph))
+    assert Counter(sink.rows()) == Counter((number, 9) for number in range(5))
+
+
 def test_an_epoch_does_not_overtake_one_that_the_sink_refused(tmp_path: Path) -> None:
     """The clean-up that a user asked for fails in his thread; the stream goes on."""
     plan = operator(2, 1, exact=True)

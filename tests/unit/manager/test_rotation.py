@@ -63,7 +63,7 @@ def decided(rotation: RotationManager, of: Manifest, *, forced: bool = False) ->
 def test_a_turn_by_share_takes_what_waited_longest_and_makes_room_with_what_came_back_first() -> None:
     before = manifest([2, 2, 2, 2, 2, 2, 2, 2], 0b11110000, dict.fromkeys(range(4, 8), 10))
     (swap,) = decided(manager(), before)
-    assert (swap.resumed, swap.suspended, swap.reason) == (0b01110000, 0b0111, "turn")
+    assert (swap.resumed, swap.suspended, swap.reason) == (0b00110000, 0b0011, "turn")
     (swap,) = decided(manager(GROUP), before)
     assert (swap.resumed, swap.suspended) == (0b00010000, 0b0001)
 

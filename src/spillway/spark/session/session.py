@@ -21,10 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spillway.detail_log import FILE_NAME as LOG_NAME
 from spillway.detail_log import DetailLog, log_of
-from spillway.errors import CheckpointError, JobError, SourceError, SpillwayError, ViewError
+from spillway.errors import CheckpointError, SourceError, SpillwayError, ViewError
 from spillway.job import (
-    DEFERRED,
-    RUN,
     ComputeSettings,
     Job,
     RunConfig,
@@ -259,10 +257,7 @@ class Session:
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
             graph = wire.graph.with_result_schema(schema)
-            if config.results == DEFERRED and not graph.splittable:
-                raise JobError(
-                    f'{RUN} results = "{DEFERRED}": statistics with OVER are made as rows come; leave it out'
-                )
+            config.check_deferred(splittable=graph.splittable)
             engine = Engine(
                 EngineConfig(
                     processors=config.processors,
@@ -282,7 +277,7 @@ class Session:
                     room_share=config.room_share,
                     relocation=RelocationLimits(restart_epochs=config.restart_epochs),
                     cleanup=CleanupLimits(epoch_seconds=config.cleanup_seconds),
-                    deferred=config.results == DEFERRED,
+                    deferred=config.is_deferred,
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,
                     rotation_turns=config.rotation_turns,

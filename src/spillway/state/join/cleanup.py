@@ -18,7 +18,7 @@ import numpy as np
 
 from spillway.state.join.generations import RangeRows, missing
 from spillway.state.join.hash_ranges import Slices, Span
-from spillway.state.join.labels import Labels
+from spillway.state.join.labels import UNSAID, Labels
 from spillway.state.join.probe import NOTHING_COPIED, probe
 from spillway.state.join.production import Production
 from spillway.state.orders import CleanupBatch
@@ -82,7 +82,9 @@ class CleanupStep:
         if found is None:
             production.work_left -= rows
             return None
-        reached = production.write(found, found.number(cursor.row, cursor.emitted))
+        # A hash that misses nothing is left out here, but a step with less memory may have stopped inside it.
+        has_begun = int(found.driver.hashes[0]) == cursor.hash
+        reached = production.write(found, found.number(cursor.row, cursor.emitted) if has_begun else 0)
         production.work_left -= rows  # after a stop inside the range, or there might be no progress
         if reached >= found.total:
             return None
@@ -94,7 +96,11 @@ class CleanupStep:
         """The same for a hash with more rows than fit: nothing is copied but the results of a chunk."""
         segments = [of_input.rows for of_input in slices]
         labels = [Labels.of_segments(of_input.labels, of_input.rows) for of_input in slices]
-        row, emitted, passed = cursor.row, cursor.emitted, 0
+        said = np.concatenate([of_input.labels for of_input in slices])
+        if said.min() == said.max() != UNSAID:
+            return None
+        row, emitted = (cursor.row, cursor.emitted) if cursor.hash == hash_ else (0, 0)
+        passed = 0
         for segment, label in zip(slices[0].rows, slices[0].labels, strict=True):
             while row < passed + segment.rows:
                 if self.production.exhausted:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from spillway.state.join.production import Production
 from spillway.state.orders.orders import CleanupBatch, Limits
 from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.group import group_of
-from spillway.state.rows.run import Position, Run, write_run
+from spillway.state.rows.run import Position, Run, map_run, write_run
 from spillway.state.rows.sorted_rows import SortedRows, sort_rows
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
@@ -163,3 +164,54 @@ def test_every_row_is_read_once(tmp_path: Path) -> None:
         assert step.read_rows == sum(rows.rows for _, rows in made)
         assert step.read_bytes == sum(rows.nbytes for _, rows in made)
         assert production.limits.work - production.work_left >= step.read_rows
+
+
+@pytest.mark.parametrize("other", [[7], [5, 7]])
+def test_a_stop_inside_a_hash_that_misses_nothing_hides_no_other(tmp_path: Path, other: list[int]) -> None:
+    """A step with little memory stops there; one with more leaves that hash out."""
+    storage = Storage(str(tmp_path))
+    low, high = sorted((5, 7), key=lambda key: segment([key], 0).hashes[0])
+    runs = [written(storage, 0, 0, 0, [low, low, high, high], 0b11)[0]]
+    runs.append(written(storage, 1, 1, 0, [low] if len(other) > 1 else [], 0b11)[0])
+    runs.append(written(storage, 2, 1, 1, [high], 0b11)[0])
+    batch = CleanupBatch(Cursor(0b11, False), (ENDED, ENDED))
+    found: list[tuple[int, ...]] = []
+    small = Limits(work=1, block_rows=1, range_bytes=1)
+    for limits in (small, *(Limits() for _ in range(3))):
+        results = Results()
+        step = CleanupStep(storage, Production(operator(2), results, limits, lambda: None), runs)
+        stopped, _ = step.run([batch])
+        found += results.found
+        if not stopped:
+            break
+        batch = CleanupBatch(stopped[0], batch.ended)
+    ids = runs_ids(storage, runs, high)
+    assert Counter(found) == Counter(product(ids[0], ids[1]))
+
+
+def runs_ids(storage: Storage, runs: Sequence[Run], key: int) -> list[list[int]]:
+    """Per input, the ids of the rows of a key."""
+    (hash_,) = segment([key], 0).hashes.tolist()
+    ids: list[list[int]] = [[], []]
+    for run in runs:
+        rows = map_run(storage, run)
+        for own, value in zip(rows.hashes.tolist(), rows.columns.column(0).to_pylist(), strict=True):
+            if own == hash_:
+                ids[run.input].append(value)
+    return ids
+
+
+@pytest.mark.parametrize("range_bytes", [1, 1 << 30])
+def test_the_first_and_the_last_hash_are_hashes_like_others(tmp_path: Path, range_bytes: int) -> None:
+    storage = Storage(str(tmp_path))
+    hashes = np.array([-(1 << 63), -1, 0, (1 << 63) - 1])
+    runs = []
+    for input_ in (0, 1):
+        rows = SortedRows(hashes, pa.record_batch({"id": np.arange(4) + 10 * input_}))
+        size, checksum = write_run(storage, f"runs/{input_}", rows, None)
+        runs.append(Run(f"runs/{input_}", input_, Position(input_), 10 * input_, 4, size, checksum, 0, 0b11))
+    results = Results()
+    limits = Limits(range_bytes=range_bytes)
+    step = CleanupStep(storage, Production(operator(2), results, limits, lambda: None), runs)
+    step.run([CleanupBatch(Cursor(0b11, False), (ENDED, ENDED))])
+    assert sorted(results.found) == [(0, 10), (1, 11), (2, 12), (3, 13)]
