@@ -15,12 +15,13 @@ from spillway.state.rows import CompactionLimits
 
 STATE_SHARE = 0.75
 """The default share of a budget that is for state."""
-WORKING_BYTES = 7 << 17
+WORKING_BYTES = 1 << 20
 """The least working memory that an epoch can do with."""
-RESERVE_SHARE, MOST_RESERVE_BYTES = 1 / 8, 2 << 20
-"""What is left free for memory that nobody counts: Python's objects, pages that the C library keeps half
-used, and buffers of the Parquet writer between two samples. The operating system was seen to count up to 2 MB
-more than the meter, whatever the budget; of a small one we cannot leave that much."""
+SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES = 6 << 20, 0.2, 2 << 20
+"""A fifth of what a budget has above 6 MB, at most 2 MB, is left free for memory that nobody counts: Python's
+objects, pages that the C library keeps half used, and buffers of the Parquet writer between two samples. The
+operating system was seen to count up to 2 MB more than the meter, whatever the budget; a small one would lose
+too many results by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class Budget:
     @property
     def counted_bytes(self) -> int:
         """What the meter may count."""
-        return self.memory_bytes - min(MOST_RESERVE_BYTES, int(self.memory_bytes * RESERVE_SHARE))
+        above = max(0, self.memory_bytes - SMALL_BYTES)
+        return self.memory_bytes - min(MOST_RESERVE_BYTES, int(above * RESERVE_SHARE))
 
     @property
     def working_bytes(self) -> int:

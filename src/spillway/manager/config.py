@@ -50,7 +50,8 @@ class EngineConfig:
     """A spill makes room for what the next epoch adds, up to this share of the memory for state.
 
     The rest waits. With more, a batch of a fifth of all state is taken in at once, but half of the results at
-    run time are lost: state is smaller on average.
+    run time are lost: state is smaller on average. In a tree nothing is spilled ahead: there that cost a
+    fifth of the results at run time (figure 7.13).
     """
     inactive_epochs: int = INACTIVE_EPOCHS
     """Epochs without rows after which a group is inactive, for `least-recent`."""

@@ -105,6 +105,8 @@ class SpillManager:
 
     def _ahead_bytes(self, growth: int, state_bytes: int) -> int:
         """What to make room for: all of the growth, or as many equal parts of it as it takes epochs."""
+        if not self.ahead_share:
+            return 0
         growth = int(growth * GROWTH_SLACK)
         epochs = max(1, math.ceil(growth / (self.ahead_share * state_bytes)))
         return growth // epochs

@@ -10,7 +10,7 @@ from kit.watched_run import watched_run
 from kit.wide_rows import PAYLOADS
 from spillway.manager.journal.entry import EpochKind
 
-SLACK_BYTES = 3 << 19
+SLACK_BYTES = 2 << 20
 """What may come on top of a small budget: its reserve is less than what nobody counts."""
 
 pytestmark = [
