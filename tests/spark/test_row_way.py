@@ -36,9 +36,10 @@ MOST_FILES = 14
 # carries rows between tasks, and what the row leaves behind as state. Sources only look at files.
 NO_STOP = re.compile(
     r"model/|errors|plan/expression/|state/(rows|storage|memory|orders|log)/|spark/jvm/|scan/scan_input"
+    r"|state/join/(search|matches)"
     r"|scan/(files|split|dealing)|spark/stream/(scan|batch_rows|file_rows|batch_reader|input)\b|manager/files/"
     r"|state/graph/(parcel|outgoing|inbox|spool|routing)|spark/worker/native_rows"
-    r"|spark/sinks/staging|state/step/(state_view|run_writer|tally|retention)|spark/sources/"
+    r"|spark/sinks/staging|state/step/(state_view|run_writer|tally|retention|unwritten)|spark/sources/"
 )
 TASK = ("spark/worker/", "state/", "scan/")
 """What runs in tasks, inside the job of the epoch."""

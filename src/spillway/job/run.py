@@ -161,8 +161,8 @@ class RunConfig:
         float | None,
         Key(
             RealNumber(above=0, maximum=1),
-            "How much of a processor's state one spill frees at least. It makes room for the next epoch in "
-            "any case.",
+            "How much of a processor's state one spill frees at least. If it is not given, a spill of one "
+            "join also makes room for the next epoch.",
             unset="0.1; 0.3 with rotation",
         ),
     ] = None
@@ -336,17 +336,13 @@ class RunConfig:
         if self.rotation and self.memory_bytes is None and not self.memory_each:
             raise JobError(f'{RUN} rotation = true needs a memory limit; add memory = "64MB"')
 
-    @property
-    def is_deferred(self) -> bool:
-        """Whether all results come when the input has ended."""
-        return self.results == DEFERRED
-
-    def check_deferred(self, *, splittable: bool) -> None:
-        """Refuse deferred results for a view whose groups must stay whole."""
-        if self.is_deferred and not splittable:
+    def is_deferred(self, *, splittable: bool) -> bool:
+        """Whether all results come at the end of the input; refused if groups of the view must stay whole."""
+        if self.results == DEFERRED and not splittable:
             raise JobError(
                 f'{RUN} results = "{DEFERRED}": statistics with OVER are made as rows come; leave it out'
             )
+        return self.results == DEFERRED
 
     @property
     def latency_seconds(self) -> float:

@@ -54,7 +54,7 @@ class Controller:
             budgets,
             config.spill,
             config.spill_share,
-            0.0 if any(heights) else config.ahead_share,
+            config.ahead_share,
             heights=heights,
             inactive_epochs=config.inactive_epochs,
             history_weight=config.history_weight,

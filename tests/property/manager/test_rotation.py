@@ -53,6 +53,7 @@ def test_groups_take_turns(tmp_path: Path, gap_seconds: float | None, turns: str
         groups=16,
         tier=str(tmp_path / "tier"),
         budget=Budget(MEMORY_BYTES),
+        spill_share=0.3,
         rotation=True,
         rotation_gap_seconds=gap_seconds,
         rotation_turns=turns,
@@ -119,7 +120,7 @@ def test_what_waits_is_bounded(tmp_path: Path, memory_bytes: int, gap_seconds: f
         waiting = arrived - probed
         assert entries[-1].pending_rows == entries[-1].waiting_rows == waiting
         limit = sum(one.waiting_limit_bytes for one in entries[-1].processors)
-        assert limit == 3 * memory_bytes // 8
+        assert limit == processors * Budget(memory_bytes // processors).backlog_bytes
         assert waiting * ROW_BYTES <= limit
         assert max(one.peak_bytes for one in parts) <= memory_bytes // processors
     assert engine.manifest.suspended

@@ -5,7 +5,13 @@ until enough memory is free (`take_until`). Start with `snapshot` and `registry`
 with its function, and its line in `registry`.
 """
 
-from spillway.policy.spill.registry import NO_SPILL, SPILL_POLICIES, default_spill, default_spill_share
+from spillway.policy.spill.registry import (
+    NO_SPILL,
+    SPILL_POLICIES,
+    default_ahead_share,
+    default_spill,
+    default_spill_share,
+)
 from spillway.policy.spill.snapshot import INACTIVE_EPOCHS, GroupStatistics, SpillSnapshot
 
 __all__ = [
@@ -14,6 +20,7 @@ __all__ = [
     "SPILL_POLICIES",
     "GroupStatistics",
     "SpillSnapshot",
+    "default_ahead_share",
     "default_spill",
     "default_spill_share",
 ]

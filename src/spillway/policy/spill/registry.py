@@ -38,6 +38,11 @@ def default_spill(*, tree: bool) -> str:
     return "global-output-penalty" if tree else "least-productive"
 
 
+def default_ahead_share(spill_share: float | None, *, tree: bool) -> float:
+    """How much room a spill makes for the next epoch, as a share of the memory for state."""
+    return 0.0 if tree or spill_share is not None else 1 / 3
+
+
 def default_spill_share(*, rotation: bool) -> float:
     """How much of a processor's state a spill frees at least, in a run that does not say.
 

@@ -49,7 +49,7 @@ from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
 from spillway.plan.rules import Plan, plan_view
-from spillway.policy.spill import default_spill, default_spill_share
+from spillway.policy.spill import default_ahead_share, default_spill, default_spill_share
 from spillway.spark.jvm import (
     adopt_session,
     build_session,
@@ -257,7 +257,6 @@ class Session:
             sink.prepare(opened.checkpoint.query_id, wire.schema)
             opened.journal = _journal(opened.checkpoint)
             graph = wire.graph.with_result_schema(schema)
-            config.check_deferred(splittable=graph.splittable)
             engine = Engine(
                 EngineConfig(
                     processors=config.processors,
@@ -272,12 +271,13 @@ class Session:
                     own_budgets=own_budgets,
                     spill=config.spill or default_spill(tree=not graph.is_one),
                     spill_share=config.spill_share or default_spill_share(rotation=config.rotation),
+                    ahead_share=default_ahead_share(config.spill_share, tree=not graph.is_one),
                     inactive_epochs=config.inactive_epochs,
                     history_weight=config.history_weight,
                     room_share=config.room_share,
                     relocation=RelocationLimits(restart_epochs=config.restart_epochs),
                     cleanup=CleanupLimits(epoch_seconds=config.cleanup_seconds),
-                    deferred=config.is_deferred,
+                    deferred=config.is_deferred(splittable=graph.splittable),
                     rotation=config.rotation,
                     rotation_gap_seconds=config.rotation_gap,
                     rotation_turns=config.rotation_turns,

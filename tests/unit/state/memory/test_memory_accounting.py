@@ -13,13 +13,18 @@ from spillway.manager.journal.entry import EpochKind
 SLACK_BYTES = 2 << 20
 """What may come on top of a small budget: its reserve is less than what nobody counts."""
 
+EVERYDAY = [
+    kind if kind in ("text", "nested") else pytest.param(kind, marks=pytest.mark.nightly)
+    for kind in sorted(PAYLOADS)
+]
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not is_possible(), reason="needs Linux with a tmpfs"),
 ]
 
 
-@pytest.mark.parametrize("payload", sorted(PAYLOADS))
+@pytest.mark.parametrize("payload", EVERYDAY)
 @pytest.mark.parametrize(
     ("shape", "width", "memory_mib", "matches"),
     [
@@ -41,4 +46,4 @@ def test_the_operating_system_sees_no_more_than_the_budget(
         print(f"{phase.value}: {counted / 1e6:.1f} MB counted, {seen / 1e6:.1f} seen")
         assert run.results(phase) > 0
         slack = SLACK_BYTES if memory_mib < 16 else 0
-        assert plan.memory_bytes // 2 < seen <= plan.memory_bytes + slack
+        assert plan.memory_bytes // 4 < seen <= plan.memory_bytes + slack
