@@ -309,7 +309,7 @@ class RunConfig:
                 "a processor without a group has nothing to do; raise groups"
             )
         distributed(self.distribution, self.groups, self.processors)
-        _ = self.cleanup_seconds
+        _seconds("cleanup_latency", self.cleanup_latency)
         if self.latency_seconds <= 0:
             raise JobError(f'{RUN} latency = "{self.latency}": must be longer than nothing, such as "500ms"')
         for name, values in (("memory", self.memory_each), ("emulate.speeds", self.speeds)):

@@ -17,11 +17,11 @@ STATE_SHARE = 0.75
 """The default share of a budget that is for state."""
 WORKING_BYTES = 1 << 20
 """The least working memory that an epoch can do with."""
-SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES = 6 << 20, 0.2, 2 << 20
-"""A fifth of what a budget has above 6 MB, at most 2 MB, is left free for memory that nobody counts: Python's
-objects, pages that the C library keeps half used, and buffers of the Parquet writer between two samples. The
-operating system was seen to count up to 2 MB more than the meter, whatever the budget; a small one would lose
-too many results by that."""
+SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES, LEAST_RESERVE_SHARE = 4 << 20, 0.2, 2 << 20, 1 / 16
+"""Left free for memory that nobody counts: Python's objects, half-used pages of the C library, buffers of
+the Parquet writer and copies of nested values between two samples. It is a fifth of what a budget has above
+4 MB, up to 2 MB, and a sixteenth of larger budgets. Under the least budgets the operating system was seen
+to count up to 1.7 MB more than the meter; a reserve would take too many results from these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class Budget:
     def counted_bytes(self) -> int:
         """What the meter may count."""
         above = max(0, self.memory_bytes - SMALL_BYTES)
-        return self.memory_bytes - min(MOST_RESERVE_BYTES, int(above * RESERVE_SHARE))
+        most = max(MOST_RESERVE_BYTES, int(self.memory_bytes * LEAST_RESERVE_SHARE))
+        return self.memory_bytes - min(most, int(above * RESERVE_SHARE))
 
     @property
     def working_bytes(self) -> int:
@@ -77,7 +78,7 @@ class Budget:
             memory_bytes=self.counted_bytes,
             state_bytes=self.state_bytes,
             round_bytes=working // 6,
-            unwritten_bytes=working // 4,
+            unwritten_bytes=working // 6,
             range_bytes=min(limits.range_bytes, working // 2),
             chunk_bytes=min(limits.chunk_bytes, working * 3 // 20),
             gather_bytes=min(limits.gather_bytes, working * 3 // 20),

@@ -14,7 +14,7 @@ from spillway.model import GroupSet, group_set, members, union
 from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch
-from spillway.state.rows import Cursor, Run, in_order
+from spillway.state.rows import Cursor, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ def shared_out(batches: Sequence[CleanupBatch], processors: int) -> list[tuple[C
     return [tuple(batches[processor::processors]) for processor in range(processors)]
 
 
-def runs_of(manifest: Manifest, batches: Sequence[CleanupBatch]) -> tuple[Run, ...]:
-    """The runs that hold rows of the batches, in their order."""
+def runs_of(runs: Sequence[Run], batches: Sequence[CleanupBatch]) -> tuple[Run, ...]:
+    """Those of the runs that hold rows of the batches."""
     groups = union(batch.cursor.groups for batch in batches)
-    return tuple(run for run in in_order(manifest.runs.values()) if (run.live | run.spilled) & groups)
+    return tuple(run for run in runs if (run.live | run.spilled) & groups)
 
 
 def _batch(manifest: Manifest, cursor: Cursor) -> CleanupBatch:

@@ -17,26 +17,22 @@ MOST_TIMES = 1000
 @dataclass(slots=True)
 class CleanupPace:
     goal_seconds: float
-    _speed: float = 0.0
-    """Times the last epoch's share that fit into the goal."""
-    _done: tuple[int, int] = (0, 0)
-    """Results and work of the last epoch, of the processor that did most."""
+    _results: int = 0
+    """What the processor that did most would have done in the time of the goal, by the last epoch."""
+    _work: int = 0
 
     def observe(self, reports: Sequence[Report]) -> None:
         """Take in a clean-up epoch."""
         slowest = max((report.wall_seconds for report in reports), default=0.0)
         if slowest > 0:
-            self._speed = self.goal_seconds / slowest
-            self._done = (
-                max(report.results for report in reports),
-                max(report.work for report in reports),
-            )
+            times = self.goal_seconds / slowest
+            self._results = int(times * max(report.results for report in reports))
+            self._work = int(times * max(report.work for report in reports))
 
     def limits(self, limits: Limits) -> Limits:
         """The limits of the next clean-up epoch; never less than given."""
-        results, work = (int(done * self._speed) for done in self._done)
         return replace(
             limits,
-            results=min(max(limits.results, results), limits.results * MOST_TIMES),
-            work=min(max(limits.work, work), limits.work * MOST_TIMES),
+            results=min(max(limits.results, self._results), limits.results * MOST_TIMES),
+            work=min(max(limits.work, self._work), limits.work * MOST_TIMES),
         )

@@ -70,7 +70,7 @@ class OrderMaker:
                     result_compression=self.config.result_compression,
                     free=(change.leaving | free) & kept | relocation.released(processor),
                     cleanup=shares[processor],
-                    cleanup_runs=runs_of(manifest, shares[processor]),
+                    cleanup_runs=runs_of(runs, shares[processor]),
                     clean=batches is not None,
                     collects=collects,
                     expired=expired,

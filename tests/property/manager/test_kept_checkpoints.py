@@ -10,5 +10,4 @@ from fixtures.checkpoints import KINDS, resume
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kept_checkpoint_goes_on(kind: str, tmp_path: Path) -> None:
     player = resume(kind, tmp_path)
-    counters = player.engine.manifest.counters
-    assert counters.results_runtime + counters.results_cleanup > 0
+    assert player.engine.manifest.counters.results_runtime > 0

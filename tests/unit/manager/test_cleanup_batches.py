@@ -92,5 +92,5 @@ def test_batches_come_with_their_runs_in_order_and_the_ends_of_their_generations
     )
     (batch,) = resumed_batches(held)
     assert batch == CleanupBatch(cursor, ((1, 5), (3,), (1,)))
-    assert runs_of(held, [batch]) == (first, second, third)
-    assert runs_of(held, []) == ()
+    assert runs_of((first, other, second, third), [batch]) == (first, second, third)
+    assert runs_of((first,), []) == ()

@@ -1,9 +1,9 @@
 """Rows of some groups with the generation that each belongs to, and the combinations that they miss.
 
-What a generation said at run time is all combinations of its own rows. So what a group misses are the
-combinations of rows of different generations; and all combinations with a row of an unsaid generation, whose
-rows were only written. `missing` joins the rows of a range of hashes at once: labels say the generation, and
-hashes whose rows are all of one said generation are left out before any column is read.
+At run time a generation has said all combinations of its own rows. So a group misses the combinations of rows
+of different generations, and every combination with an unsaid row: one that was only written. `missing` joins
+the rows of a range of hashes at once: labels say the generation, and hashes whose rows are all of one said
+generation are left out before any column is read.
 
 Invariant: rows of one hash are in the order of their runs, so combinations have an order that does not depend
 on which range they were joined in.
@@ -20,7 +20,7 @@ from spillway.state.join.hash_ranges import Slices
 from spillway.state.join.labels import UNSAID, Int32Array, Labels
 from spillway.state.join.matches import InPlace
 from spillway.state.join.probe import Combinations, combinations
-from spillway.state.join.search import expanded
+from spillway.state.join.search import expanded, first_of_each
 from spillway.state.rows import Int64Array, SortedRows, rows_only
 
 
@@ -47,7 +47,7 @@ class RangeRows:
     @cached_property
     def first(self) -> Int64Array:
         """The position of the first row of each hash."""
-        return np.flatnonzero(np.concatenate(([True], self.hashes[1:] != self.hashes[:-1])))
+        return first_of_each(self.hashes)
 
     @property
     def counts(self) -> Int64Array:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from spillway.plan.expression import ColumnRef
 from spillway.state.join.labels import UNSAID, Labels
 from spillway.state.join.matches import Gathering, Located, Matches, matches_of, mean_bytes
-from spillway.state.join.search import Hits, expanded, rows_per_needle, search
+from spillway.state.join.search import Hits, expanded, first_of_each, rows_per_needle, search
 from spillway.state.rows import Int64Array, SortedRows
 
 MAX_RESULTS_OF_ROW = 1 << 62
@@ -53,7 +53,7 @@ class Combinations:
 
     @property
     def is_copied(self) -> bool:
-        """Whether no input has so many matches, in several segments, that expanding them takes long."""
+        """Whether the matches of every input are in one segment or side by side, and fast to expand."""
         return not any(isinstance(matches, Located) for matches in self.matched)
 
     def value_bytes(self, input_: int, column: int) -> float:
@@ -124,7 +124,7 @@ def probe(
     `key_columns` are the columns of each input that hold the key, to be compared where hashes are equal;
     empty where equal hashes mean equal keys.
     """
-    first = _first_of_each(driver.hashes)
+    first = first_of_each(driver.hashes)
     needles = driver.hashes[first]
     kept = np.arange(len(needles))
     found: dict[int, list[Hits]] = {}
@@ -222,13 +222,6 @@ def verify(piece: Chunk, key_columns: Sequence[Sequence[int]]) -> Chunk:
         for mine, theirs in zip(key_columns[driving], columns, strict=True):
             keep &= _equal(piece.column(driving, mine), piece.column(other, theirs))
     return piece.filter(pa.array(keep))
-
-
-def _first_of_each(hashes: Int64Array) -> Int64Array:
-    """The position of the first row of each distinct hash of a sorted array."""
-    if not len(hashes):
-        return np.empty(0, dtype=np.int64)
-    return np.concatenate(([0], np.flatnonzero(hashes[1:] != hashes[:-1]) + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,3 +105,10 @@ def _counts(hashes: Int64Array, wanted: Int64Array, lows: Int64Array) -> Int64Ar
     if len(open_):
         counts[open_] = np.searchsorted(hashes, wanted, side="right") - lows
     return counts
+
+
+def first_of_each(hashes: Int64Array) -> Int64Array:
+    """The position of the first row of each distinct hash of a sorted array."""
+    if not len(hashes):
+        return np.empty(0, dtype=np.int64)
+    return np.concatenate(([0], np.flatnonzero(hashes[1:] != hashes[:-1]) + 1))

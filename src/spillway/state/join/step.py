@@ -62,10 +62,10 @@ class JoinStep:
                 break
             with phases("probe"):
                 stopped = self._probe(production, deltas)
+            del deltas  # the next round is as large, and so is the run of these rows
             with phases("write"):
                 state.persist(limits.unwritten_bytes)
             must_advance = False
-            del deltas  # the next round is as large
         with phases("write"):
             state.persist()  # before anything is parked, which takes memory too
         with phases("park"):
@@ -87,14 +87,15 @@ class JoinStep:
         )
 
     def collect(self, batches: Iterable[pa.RecordBatch]) -> Report:
-        """An epoch, or a clean-up of joins below, whose rows are only written: this join's own clean-up joins
-        them."""
+        """An epoch whose rows are only written, also while joins below are cleaned up.
+
+        This join's own clean-up joins them.
+        """
         orders, state, phases = self._task.orders, self._state, self._phases
         state.free()
         state.settle()
         limits = replace(orders.limits.beside(state.image_bytes), rows=NO_BOUND)
-        waits = (*orders.pending, *orders.suspended_pending) if orders.clean else ()
-        queue = () if orders.clean else orders.pending
+        waits, queue = (orders.pending, ()) if orders.clean else ((), orders.pending)
         intake = Intake(self._task, limits, state.meter, self._parked, queue, batches)
         collection = Collection(self._task, state.runs, state.meter)
         rows = 0
@@ -108,10 +109,7 @@ class JoinStep:
                 state.meter.sample()
                 del deltas
             collection.write()
-        suspended = self._parked.suspended
-        pending = [*waits, *intake.park(), *(() if suspended is None else suspended.close())]
-        if not orders.clean:
-            pending += orders.suspended_pending
+        pending = [*waits, *intake.park(), *self._parked.close()]
         return step_report(
             self._task,
             state,

@@ -5,7 +5,6 @@ last epoch of each generation that was spilled, ascending; the current generatio
 count only the current generation, so that a freshly begun one is not judged by what went to disk.
 """
 
-from bisect import bisect_left
 from typing import NamedTuple
 
 
@@ -46,10 +45,6 @@ class GroupState(NamedTuple):
     def is_split(self) -> bool:
         """Whether results are missing: it has several generations, or rows that were only written."""
         return self.unsaid_rows > 0 or len(self.ended) + (self.rows > 0) > 1
-
-    def generation(self, last_epoch: int) -> int:
-        """The generation of a slice whose youngest row was probed in `last_epoch`."""
-        return bisect_left(self.ended, last_epoch)
 
     def grown(self, epoch: int, rows: int, size: int, results: int) -> "GroupState":
         return self._replace(

@@ -36,7 +36,7 @@ class StateView:
         self._retention = operator.retention(orders)
         self.tier = tier = MemoryTier(orders.tier, operator.groups)
         # No part refers back to this view: a cycle would keep images mapped until garbage is collected.
-        self.meter = MemoryMeter.of(tier, shared=orders.shared_tier)
+        self.meter = MemoryMeter.of(tier, shared=orders.shared_tier, limit_bytes=orders.limits.memory_bytes)
         self.runs = RunWriter(task, tier, self._retention, phases)
         self.tally = GroupTally(task)
         self.segments: list[list[SortedRows]] = [[] for _ in operator.inputs]
@@ -81,8 +81,12 @@ class StateView:
         """
         for number, parts in self._unwritten.most_first(most_bytes):
             rows = merge(parts, self._groups, self.meter.sample)
-            self.segments[number][-len(parts) :] = [self.runs.append(number, rows)]
+            del self.segments[number][-len(parts) :]
+            parts.clear()  # the image takes as much
+            self.segments[number].append(self.runs.append(number, rows))
+            self.meter.sample()
             self.tally.add(number, rows)
+            del rows
 
     def receive_groups(self) -> None:
         """Load what is about to move here; a part of it may be there already."""

@@ -1,10 +1,10 @@
-"""The meter sees what numpy, Arrow and Python allocate, and forgets what is given back."""
+"""The meter sees what numpy, Arrow and Python allocate, and under a limit it gives back what was freed."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from spillway.state.step.meter import MemoryMeter
+from spillway.state.step.meter import KEPT_SHARE, MemoryMeter, resident_bytes
 
 SIZE = 8 << 20
 
@@ -43,3 +43,14 @@ def test_memory_that_was_there_before_may_go_without_hiding_what_comes() -> None
     meter.sample()
     assert meter.peak_bytes >= SIZE
     del kept
+
+
+def test_under_a_limit_the_c_library_keeps_little_of_what_was_freed() -> None:
+    meter = MemoryMeter(lambda: 0, limit_bytes=KEPT_SHARE << 20)
+    kept = [bytes(64 << 10) for _ in range(400)]
+    meter.sample()
+    full = resident_bytes()
+    del kept[:-1]  # the last is above the others, so the heap cannot shrink
+    meter.sample()
+    assert full - resident_bytes() > 20 << 20
+    assert len(kept) == 1
