@@ -17,10 +17,10 @@ STATE_SHARE = 0.75
 """The default share of a budget that is for state."""
 WORKING_BYTES = 1 << 20
 """The least working memory that an epoch can do with."""
-SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES, LEAST_RESERVE_SHARE = 4 << 20, 0.2, 2 << 20, 1 / 16
+SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES, LEAST_RESERVE_SHARE = 4 << 20, 0.2, 2 << 20, 1 / 12
 """Left free for memory that nobody counts: Python's objects, half-used pages of the C library, buffers of
 the Parquet writer and copies of nested values between two samples. It is a fifth of what a budget has above
-4 MB, up to 2 MB, and a sixteenth of larger budgets. Under the least budgets the operating system was seen
+4 MB, up to 2 MB, and a twelfth of larger budgets. Under the least budgets the operating system was seen
 to count up to 1.7 MB more than the meter; a reserve would take too many results from these."""
 
 
@@ -78,7 +78,7 @@ class Budget:
             memory_bytes=self.counted_bytes,
             state_bytes=self.state_bytes,
             round_bytes=working // 6,
-            unwritten_bytes=working // 6,
+            unwritten_bytes=working // 4,
             range_bytes=min(limits.range_bytes, working // 2),
             chunk_bytes=min(limits.chunk_bytes, working * 3 // 20),
             gather_bytes=min(limits.gather_bytes, working * 3 // 20),

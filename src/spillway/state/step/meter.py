@@ -62,8 +62,9 @@ class Allocated:
         return int(found.uordblks + found.hblkhd + pool)
 
 
-KEPT_SHARE = 64
-"""Which part of its budget a step keeps of what was freed, before it gives all back."""
+KEPT_SHARE, LEAST_KEPT_BYTES = 64, 512 << 10
+"""Which part of its budget a step keeps of what was freed, before it gives all back; at least so many bytes, or
+small budgets would take new pages all the time."""
 PAGES = Path("/proc/self/statm")
 """Of this process, in pages: all, resident, of files or shared, and more."""
 
@@ -100,7 +101,11 @@ class MemoryMeter:
 
     def __post_init__(self) -> None:
         self._floor_bytes = self._allocated()
-        self._kept_bytes = resident_bytes() - self._floor_bytes + self.limit_bytes // KEPT_SHARE
+        self._kept_bytes = resident_bytes() - self._floor_bytes + self._most_kept
+
+    @property
+    def _most_kept(self) -> int:
+        return max(self.limit_bytes // KEPT_SHARE, LEAST_KEPT_BYTES)
 
     def sample(self) -> None:
         allocated, images = self._allocated(), self.images()
@@ -108,4 +113,4 @@ class MemoryMeter:
         self.peak_bytes = max(self.peak_bytes, images + allocated - self._floor_bytes)
         if self.limit_bytes < NO_BOUND and resident_bytes() - allocated > self._kept_bytes:
             give_back()
-            self._kept_bytes = resident_bytes() - allocated + self.limit_bytes // KEPT_SHARE
+            self._kept_bytes = resident_bytes() - allocated + self._most_kept

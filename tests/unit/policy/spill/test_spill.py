@@ -153,7 +153,7 @@ def manifest(sizes: list[int]) -> Manifest:
 
 
 def test_a_processor_spills_its_share_when_state_exceeds_its_part_of_the_budget() -> None:
-    budget = Budget(40 << 20)
+    budget = Budget(42 << 20)
     manager = SpillManager(Budgets((budget,)), share=0.3)
     assert manager.decide(manifest([1 << 20] * 10), {}) == []
     (spill,) = manager.decide(manifest([4 << 20] * 10), {})
@@ -172,7 +172,7 @@ def test_a_budget_smaller_than_one_epoch_needs_is_refused() -> None:
 
 
 def test_the_share_for_state_can_be_set_and_leaves_room_for_an_epoch() -> None:
-    assert Budget(32 << 20, 0.5).state_bytes == 15 << 20  # of what the reserve leaves
+    assert Budget(24 << 20, 0.5).state_bytes == 11 << 20  # of what the reserve leaves
     with pytest.raises(BudgetError, match=r"state_share = 0.9 leaves .* or a smaller share"):
         Budget(8 << 20, 0.9)
     with pytest.raises(BudgetError, match="above 0 and below 1"):

@@ -10,7 +10,7 @@ from kit.watched_run import watched_run
 from kit.wide_rows import PAYLOADS
 from spillway.manager.journal.entry import EpochKind
 
-SLACK_BYTES = {4: 2 << 20, 8: 1 << 19}
+SLACK_BYTES = {4: 2 << 20, 8: 1 << 20}
 """What may come on top of small budgets, by their MiB: their reserve is less than what nobody counts."""
 
 EVERYDAY = [
