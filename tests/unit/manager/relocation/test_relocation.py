@@ -248,7 +248,8 @@ def test_a_snapshot_is_made_of_reports_and_manifest() -> None:
     made = statistics.snapshot(manifest, {0: Budget(40 * MB), 1: Budget(80 * MB)}, relocation, 77.0)
     assert (made.now_seconds, made.epoch, made.collected_seconds) == (77.0, 10, 4.0)
     first, second = made.processors
-    assert (first.resident_bytes, first.utilisation, first.state_limit_bytes) == (900, 1.0, Budget(40 * MB).state_bytes)
+    assert (first.resident_bytes, first.utilisation) == (900, 1.0)
+    assert first.state_limit_bytes == Budget(40 * MB).state_bytes
     assert (second.resident_bytes, second.pending_rows, second.pending_bytes) == (50, 5, 250)
     assert [g.sampled_rows for g in made.groups] == [8, 4, 0]
     assert [g.movable for g in made.groups] == [True, False, True]
