@@ -28,13 +28,13 @@ from spillway.job import SourceSpec
 from spillway.lab.bench.compute_memory import short_memory, tree_sum
 from spillway.lab.bench.compute_metrics import AS_WRITTEN, CBO, CHOSEN, DUCKDB, SQL_TREES, TREES, QueryRuns
 from spillway.lab.engines import (
+    ProcessorTime,
     SparkPeer,
     Turn,
     noop,
     query_sum,
     reason,
     take_turns,
-    tree_cpu_seconds,
     within,
 )
 from spillway.spark.compute import Computation, SegmentOutcome, plan_computation
@@ -181,9 +181,9 @@ class ComputeBench:
         jvm = self._spark.sparkContext._jvm
         assert jvm is not None
         jvm.System.gc()
-        before, began = tree_cpu_seconds(), time.perf_counter()
+        processor_time, began = ProcessorTime(), time.perf_counter()
         within(self._limit_seconds, action, cancel)
-        return time.perf_counter() - began, tree_cpu_seconds() - before
+        return time.perf_counter() - began, processor_time.seconds()
 
 
 def _errors(computation: Computation, tree: Segment, outcomes: Sequence[SegmentOutcome]) -> list[float]:

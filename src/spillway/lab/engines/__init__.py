@@ -25,7 +25,7 @@ from spillway.lab.engines.peers import (
     tpch_argv,
 )
 from spillway.lab.engines.process import GRACE_SECONDS, EngineProcess, run_subprocess
-from spillway.lab.engines.processor_time import tree_cpu_seconds
+from spillway.lab.engines.processor_time import ProcessorTime
 from spillway.lab.engines.result import (
     DUCKDB,
     FLINK,
@@ -63,6 +63,7 @@ __all__ = [
     "LiveJob",
     "MultisetDifference",
     "PeerResult",
+    "ProcessorTime",
     "ResultSum",
     "Schedule",
     "SparkPeer",
@@ -88,7 +89,6 @@ __all__ = [
     "split_table",
     "take_turns",
     "tpch_argv",
-    "tree_cpu_seconds",
     "within",
     "write_fresh_keys",
     "write_join_data",

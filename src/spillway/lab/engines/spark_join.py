@@ -34,7 +34,7 @@ from spillway.lab.engines.data import (
 )
 from spillway.lab.engines.peers import STORES, Store
 from spillway.lab.engines.process import serve
-from spillway.lab.engines.processor_time import tree_cpu_seconds
+from spillway.lab.engines.processor_time import ProcessorTime
 from spillway.lab.engines.result import PeerResult
 from spillway.spark.jvm import (
     CHECKPOINT_FILES,
@@ -115,10 +115,10 @@ def run(
     view = joined(spark, shape, data, free_run=free_run)
     writer = view.writeStream.format("parquet").outputMode("append").trigger(availableNow=True)
     writer = writer.option("path", str(out / "results")).option("checkpointLocation", str(out / "checkpoint"))
-    before, began, wall = tree_cpu_seconds(), time.perf_counter(), time.time()
+    processor_time, began, wall = ProcessorTime(), time.perf_counter(), time.time()
     query = writer.start()
     finished = _await(query, limit_seconds)
-    seconds, cpu_seconds = time.perf_counter() - began, tree_cpu_seconds() - before
+    seconds, cpu_seconds = time.perf_counter() - began, processor_time.seconds()
     if not finished:
         query.stop()
     progress = [each for each in query.recentProgress if each.numInputRows > 0]

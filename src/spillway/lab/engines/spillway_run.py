@@ -12,7 +12,7 @@ from typing import Any
 
 from spillway.job import SourceSpec
 from spillway.lab.engines.data import parquet_row_count
-from spillway.lab.engines.processor_time import tree_cpu_seconds
+from spillway.lab.engines.processor_time import ProcessorTime
 from spillway.lab.engines.result import SPILLWAY, PeerResult
 from spillway.manager.journal import FILE_NAME
 from spillway.model import View
@@ -37,7 +37,7 @@ def run_view(
         epoch_seconds.append(entry["seconds"]["total"])
         progress.append((time.perf_counter() - began, progress[-1][1] + entry["results"]))
 
-    before, began = tree_cpu_seconds(), time.perf_counter()
+    processor_time, began = ProcessorTime(), time.perf_counter()
     query = session.run(
         view,
         sources,
@@ -51,7 +51,7 @@ def run_view(
     finished = query.awaitTermination(limit_seconds)
     if not finished:
         query.stop()
-    cpu_seconds = tree_cpu_seconds() - before
+    cpu_seconds = processor_time.seconds()
     summary = query.summary()
     planned = time.perf_counter() - began - summary["seconds"]
     return PeerResult(
