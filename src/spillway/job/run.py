@@ -186,7 +186,7 @@ class RunConfig:
             RealNumber(above=0, below=1),
             "The share of `memory` for state; the rest is working memory of an epoch.",
         ),
-    ] = 0.75
+    ] = 0.8
     room_share: Annotated[
         float,
         Key(

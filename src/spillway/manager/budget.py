@@ -13,11 +13,11 @@ from spillway.model import MINIMUM_BYTES
 from spillway.state.orders import Limits
 from spillway.state.rows import CompactionLimits
 
-STATE_SHARE = 0.75
+STATE_SHARE = 0.8
 """The default share of a budget that is for state."""
-WORKING_BYTES = 1 << 20
+WORKING_BYTES = 3 << 18
 """The least working memory that an epoch can do with."""
-SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES, LEAST_RESERVE_SHARE = 4 << 20, 0.2, 2 << 20, 1 / 12
+SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES, LEAST_RESERVE_SHARE = 4 << 20, 0.2, 3 << 19, 1 / 24
 """Left free for memory that nobody counts: Python's objects, half-used pages of the C library, buffers of
 the Parquet writer and copies of nested values between two samples. It is a fifth of what a budget has above
 4 MB, up to 2 MB, and a twelfth of larger budgets. Under the least budgets the operating system was seen

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator
 
+import pyarrow as pa
+
 from spillway.state.rows import SortedRows
+
+
+NESTED_COPIES = 2
+"""Arrow makes nested values by doubling their buffers, so what is merged may take twice its size."""
 
 
 class Unwritten:
@@ -16,7 +22,8 @@ class Unwritten:
 
     def add(self, input_: int, rows: SortedRows) -> None:
         self._parts[input_].append(rows)
-        self._bytes[input_] += rows.nbytes
+        nested = any(pa.types.is_nested(kind) for kind in rows.columns.schema.types)
+        self._bytes[input_] += rows.nbytes * (NESTED_COPIES if nested else 1)
 
     def most_first(self, most_bytes: int) -> Iterator[tuple[int, list[SortedRows]]]:
         """The rows to be written now, by input, the largest first, until at most this many bytes are left."""
