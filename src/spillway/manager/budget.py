@@ -19,9 +19,9 @@ WORKING_BYTES = 3 << 18
 """The least working memory that an epoch can do with."""
 SMALL_BYTES, RESERVE_SHARE, MOST_RESERVE_BYTES, LEAST_RESERVE_SHARE = 4 << 20, 0.2, 3 << 19, 1 / 24
 """Left free for memory that nobody counts: Python's objects, half-used pages of the C library, buffers of
-the Parquet writer and copies of nested values between two samples. It is a fifth of what a budget has above
-4 MB, up to 2 MB, and a twelfth of larger budgets. Under the least budgets the operating system was seen
-to count up to 1.7 MB more than the meter; a reserve would take too many results from these."""
+the Parquet writer between two samples. It is a fifth of what a budget has above 4 MB, up to 1.5 MB, and a
+24th of larger budgets. Under the least budgets the operating system was seen to count up to 1.7 MB more
+than the meter; a reserve would take too many results from these."""
 
 
 @dataclass(frozen=True, slots=True)

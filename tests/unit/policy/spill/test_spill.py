@@ -172,7 +172,7 @@ def test_a_budget_smaller_than_one_epoch_needs_is_refused() -> None:
 
 
 def test_the_share_for_state_can_be_set_and_leaves_room_for_an_epoch() -> None:
-    assert Budget(24 << 20, 0.5).state_bytes == 11 << 20  # of what the reserve leaves
+    assert Budget(47 << 19, 0.5).state_bytes == 11 << 20  # of what the reserve leaves
     with pytest.raises(BudgetError, match=r"state_share = 0.9 leaves .* or a smaller share"):
         Budget(8 << 20, 0.9)
     with pytest.raises(BudgetError, match="above 0 and below 1"):
