@@ -64,6 +64,8 @@ def test_what_misses_results_may_feed_all_above_it_over_every_path() -> None:
     assert DIAMOND.downstream(0b1) == 0b11111100
     assert DIAMOND.downstream(0b100) == DIAMOND.downstream(0b110000) == 0b11000000
     assert DIAMOND.downstream(0b1000000) == 0
+    chain = Graph((join(1), join(1), join(1)), (), edges=(OperatorEdge(0, 1, 0), OperatorEdge(1, 2, 0)))
+    assert chain.downstream(0b1) == 0b110
 
 
 def test_rows_on_the_wire_go_to_the_groups_of_their_operator() -> None:

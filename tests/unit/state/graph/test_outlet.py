@@ -114,14 +114,21 @@ def test_each_row_goes_to_the_processor_of_its_group_there() -> None:
 
 def test_every_root_has_files_of_its_own_and_one_result_may_have_several(tmp_path: Path) -> None:
     known = Call("not", (Call("is null", (A,)),))
-    roots = (Root(0, "x"), Root(0, "y", selection(B, predicate=known)), Root(0, "x"), Root(0, "counted"))
+    swapped = Selection((B, A), SCHEMA)
+    roots = (
+        Root(0, "x"),
+        Root(0, "y", selection(B, predicate=known)),
+        Root(0, "x", swapped),
+        Root(0, "counted"),
+    )
     staging = {name: str(tmp_path / name) for name in "xy"}
     writer, sent = written(roots=roots, staging=staging)
     found = writer.close()
     assert not sent and sorted(found) == ["counted", "x", "y"]
     assert [rows for _, rows, _ in found["x"]] == [4, 4]
     tables = [pq.read_table(tmp_path / "x" / name).to_pydict() for name, _, _ in found["x"]]
-    assert tables == [{"a": VALUES[0].to_pylist(), "b": VALUES[1].to_pylist()}] * 2
+    first, second = VALUES[0].to_pylist(), VALUES[1].to_pylist()
+    assert tables == [{"a": first, "b": second}, {"a": second, "b": first}]
     ((name, rows, _),) = found["y"]
     assert rows == 3 and pq.read_table(tmp_path / "y" / name).to_pydict() == {"o0": [10, None, 40]}
     assert [(rows, size) for _, rows, size in found["counted"]] == [(4, 0)]

@@ -15,6 +15,7 @@ from spillway.state.graph.graph import Graph
 from spillway.state.orders.orders import Limits
 from spillway.state.rows.xxhash import xxhash64
 from spillway.state.select.operator import SelectOperator
+from spillway.state.select.step import LEAST_ROWS
 from spillway.state.step.operator import WireInput
 from spillway.state.storage.storage import Storage
 from spillway.testing import ListSink, LocalCluster
@@ -59,13 +60,23 @@ def test_all_rows_are_through_in_one_epoch(tmp_path: Path, limits: Limits, batch
     assert sorted(sink.rows()) == wanted(range(300))
 
 
-def test_rows_pass_in_pieces_that_fit_the_limits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("limits", "pieces", "rows"),
+    [
+        (Limits(chunk_rows=40), 3, 40),
+        (Limits(chunk_rows=40, chunk_bytes=1 << 30), 3, 40),
+        (Limits(chunk_bytes=1), 7, LEAST_ROWS),
+    ],
+)
+def test_rows_pass_in_pieces_that_fit_the_limits(
+    tmp_path: Path, limits: Limits, pieces: int, rows: int
+) -> None:
     """A piece becomes a row group."""
     sink = ListSink(str(tmp_path / "staging"))
-    config = EngineConfig(1, 4, str(tmp_path / "tier"), Limits(chunk_rows=40))
+    config = EngineConfig(1, 4, str(tmp_path / "tier"), limits)
     engine = Engine(config, GRAPH, "q", Storage(str(tmp_path / "state")), sink, Journal(None))
     engine.run_epoch(LocalCluster(GRAPH, batch(range(100))), 0)
     (file,) = (tmp_path / "staging").iterdir()
     groups = pq.ParquetFile(file).metadata
-    assert groups.num_row_groups == 3
-    assert all(groups.row_group(number).num_rows <= 40 for number in range(3))
+    assert groups.num_row_groups == pieces
+    assert all(groups.row_group(number).num_rows <= rows for number in range(pieces))
