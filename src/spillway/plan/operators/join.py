@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.operators.tree_choice import TreeChoice
 
 FORMAT = 1
 
@@ -69,6 +70,8 @@ class JoinPlan:
     """One per input; none at all in a view without windows."""
     view: str = field(default="", compare=False)
     """The view's SQL on one line, for readers."""
+    choice: TreeChoice | None = field(default=None, compare=False)
+    """Why it is one join, if a tree was possible."""
 
     def column_label(self, ref: ColumnRef) -> str:
         return column_label(self.inputs, ref)
