@@ -73,12 +73,15 @@ class Footers:
 
     def statistics(self, limit_seconds: float, clock: Callable[[], float]) -> list[RelationStatistics]:
         """One entry per relation, in about `limit_seconds`."""
-        import duckdb  # here, as it takes a fifth of a second
-
-        until = clock() + limit_seconds
         made: dict[int, RelationStatistics] = {}
         order = sorted(range(len(self._footers)), key=self.rows.__getitem__)
-        with duckdb.connect() as database:
+        with ExitStack() as closing:
+            database = None
+            if any(relation.filter is not None for relation in self._relations):
+                import duckdb  # only here, as it takes a fifth of a second
+
+                database = closing.enter_context(duckdb.connect())
+            until = clock() + limit_seconds
             for done, number in enumerate(order):
                 own_until = clock() + (until - clock()) / (len(order) - done)
                 made[number] = _statistics(self._footers[number], own_until, clock, database)
@@ -105,7 +108,7 @@ def _footer(relation: ParquetRelation, closing: ExitStack) -> Footer:
 
 
 def _statistics(
-    footer: Footer, until: float, clock: Callable[[], float], database: duckdb.DuckDBPyConnection
+    footer: Footer, until: float, clock: Callable[[], float], database: duckdb.DuckDBPyConnection | None
 ) -> RelationStatistics:
     relation = footer.relation
     wanted, condition = _needed(footer)
@@ -176,9 +179,11 @@ def _spread(files: Sequence[pq.ParquetFile]) -> Iterator[tuple[pq.ParquetFile, i
             ranges += [(begin, middle), (middle + 1, end)]
 
 
-def _filtered(seen: pa.Table, condition: str | None, database: duckdb.DuckDBPyConnection) -> pa.Table | None:
+def _filtered(
+    seen: pa.Table, condition: str | None, database: duckdb.DuckDBPyConnection | None
+) -> pa.Table | None:
     """The rows that pass; None if the filter cannot be tested here."""
-    if condition is None:
+    if condition is None or database is None:
         return None
     import duckdb
 

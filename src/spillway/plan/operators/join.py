@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
-from spillway.plan.operators.tree_choice import TreeChoice
+from spillway.plan.operators.tree_choice import Shape, TreeChoice
 
 FORMAT = 1
 
@@ -58,6 +58,7 @@ class JoinPlan:
     """An m-way join on one shared key. `residual` is tested on joined rows before `outputs` are evaluated."""
 
     kind: ClassVar[str] = "join"
+    chosen_tree: ClassVar[Shape | None] = None
     inputs: tuple[InputPlan, ...]
     outputs: tuple[OutputColumn, ...]
     residual: Expression | None

@@ -72,6 +72,12 @@ class TreePlan:
     """The classes that partition all joins; none: each join uses its own key."""
     view: str = field(default="", compare=False)
     choice: TreeChoice | None = field(default=None, compare=False)
+    """Why it has this tree."""
+
+    @property
+    def chosen_tree(self) -> Shape | None:
+        """The tree, if statistics chose it: a restart needs the same one."""
+        return None if self.choice is None or self.choice.chosen is None else self.choice.chosen.shape
 
     def leaves(self, child: Child) -> tuple[int, ...]:
         """The inputs below a child, in the order of the view."""

@@ -1,7 +1,7 @@
 """What the choice of a tree asks about the inputs of a view, and what is answered.
 
 Whoever plans a view may pass a function that knows its sources; the planner calls it only where there is a
-choice. It answers for each input, None where it knows nothing.
+choice. It answers for all inputs, or says what it does not know.
 """
 
 from __future__ import annotations
@@ -34,4 +34,11 @@ class InputStatistics:
     """By class, the values of the input's term before the filter; a class that is not known is missing."""
 
 
-Statistics: TypeAlias = Callable[[Sequence[AskedInput]], Sequence[InputStatistics | None]]
+@dataclass(frozen=True, slots=True)
+class NoStatistics:
+    """Some input is not known."""
+
+    why: str
+
+
+Statistics: TypeAlias = Callable[[Sequence[AskedInput]], Sequence[InputStatistics] | NoStatistics]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from spillway.plan.operators import Shape, TreeChoice
 from spillway.plan.rules.equality_graph import EqualityGraph
-from spillway.plan.rules.input_statistics import AskedInput, Statistics
+from spillway.plan.rules.input_statistics import AskedInput, NoStatistics, Statistics
 from spillway.plan.rules.join_sizes import JoinSizes
 from spillway.plan.rules.key_terms import input_filter
 from spillway.plan.rules.tree_search import TreeSearch
@@ -34,11 +34,9 @@ def choose_tree(
         return TreeChoice(f"{BY_KEYS}; no statistics")
     names = [input_.alias for input_ in scope.inputs]
     asked = [_asked(scope, predicates, graph, index) for index in range(len(names))]
-    found = list(statistics(asked))
-    known = [of_input for of_input in found if of_input is not None]
-    if len(known) < len(names):
-        unknown = [name for name, of_input in zip(names, found, strict=True) if of_input is None]
-        return TreeChoice(f"{BY_KEYS}; no statistics of {', '.join(unknown)}")
+    known = statistics(asked)
+    if isinstance(known, NoStatistics):
+        return TreeChoice(f"{BY_KEYS}; no statistics: {known.why}")
     residuals = [sum(1 << index for index in dependencies(node, scope)) for node in predicates.residual]
     sizes = JoinSizes(known, [frozenset(input_.keys) for input_ in asked], residuals)
     best = TreeSearch(names, [input_.filter is not None for input_ in asked], sizes).best()
