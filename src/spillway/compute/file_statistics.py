@@ -201,8 +201,9 @@ def _key(footer: Footer, column: str | None, seen: pa.Table, kept: pa.Table | No
     if column is None or column not in seen.column_names:
         return KeySketch(None, rows, float(rows), float(footer.rows))
     share = seen.num_rows / max(footer.rows, 1)
-    domain = None if kept is seen and share >= 1 else _distinct(footer, column, seen)
-    if kept is not None and pa.types.is_integer(kept[column].type) and kept.num_rows:
+    is_integer = pa.types.is_integer(seen[column].type)
+    domain = None if is_integer and kept is seen and share >= 1 else _distinct(footer, column, seen)
+    if kept is not None and is_integer and kept.num_rows:
         if share >= 1:
             return replace(key_sketch(kept[column]), domain=domain)
         if not _range(footer, column)[1]:

@@ -39,7 +39,11 @@ def test_a_filtered_input_keeps_its_domain() -> None:
 
 
 def test_a_set_has_one_size_whatever_the_order_of_its_joins() -> None:
-    three = [InputStatistics(10, 10, {0: 10}), InputStatistics(50, 50, {0: 5}), InputStatistics(40, 40, {0: 2})]
+    three = [
+        InputStatistics(10, 10, {0: 10}),
+        InputStatistics(50, 50, {0: 5}),
+        InputStatistics(40, 40, {0: 2}),
+    ]
     assert sizes(*three).rows(0b111) == sizes(*reversed(three)).rows(0b111) == pytest.approx(400)
 
 

@@ -128,4 +128,3 @@ def test_the_filtered_input_then_the_first_is_joined_first_where_work_is_equal()
     inputs = [InputStatistics(100, 100, dict.fromkeys(of_input, 100.0)) for of_input in chain]
     assert shapes(chain, inputs) == [(("a", "b"), "c"), ("a", ("b", "c"))]
     assert shapes(chain, inputs, "c") == [("a", ("b", "c")), (("a", "b"), "c")]
-
