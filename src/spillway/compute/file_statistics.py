@@ -222,7 +222,7 @@ def _distinct(footer: Footer, column: str, seen: pa.Table) -> float:
     most: float = min(span, float(max(footer.rows, 1)))
     if not seen.num_rows:
         return most
-    found = float(pc.count_distinct(seen[column], mode="only_valid").as_py())
+    found = float(pc.count_distinct(_plain(seen[column]), mode="only_valid").as_py())
     if seen.num_rows == footer.rows:
         return max(found, 1.0)
     if is_clustered:
@@ -271,8 +271,8 @@ def _text_bytes(footer: Footer) -> float:
     return 0.0
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    """The same values without views, for which Arrow has no lengths."""
+def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The same values without views, which Arrow can neither measure nor count."""
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         return values.cast(pa.binary())
     return values

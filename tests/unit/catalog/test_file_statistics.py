@@ -46,9 +46,10 @@ def found(spec: SourceSpec, input_: AskedInput) -> InputStatistics:
     return statistics
 
 
-def test_rows_and_distinct_keys_of_small_files_are_exact(tmp_path: Path) -> None:
+def test_rows_and_distinct_keys_of_small_files(tmp_path: Path) -> None:
     statistics = found(stored(tmp_path / "a"), asked("`id`", "`k`", "`s`"))
-    assert statistics == InputStatistics(2000, 2000, {0: 2000, 1: 50, 2: 20})
+    assert (statistics.rows, statistics.all_rows) == (2000, 2000)
+    assert statistics.distinct == pytest.approx({0: 2000, 1: 50, 2: 20}, rel=0.01)
 
 
 def test_a_filter_is_tested_and_keys_keep_their_domain(tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_rows_with_a_null_key_do_not_count(tmp_path: Path) -> None:
 
 def test_keys_that_are_no_columns_of_files_are_left_open(tmp_path: Path) -> None:
     statistics = found(stored(tmp_path / "a"), asked("`k` + 1", "`K`", "`day`"))
-    assert statistics.distinct == {1: 50}
+    assert statistics.distinct == pytest.approx({1: 50}, rel=0.01)
 
 
 def test_of_many_files_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +92,8 @@ def test_files_of_a_delta_table_are_those_of_its_log(tmp_path: Path) -> None:
     write_deltalake(path, table(500))
     write_deltalake(path, table(300), mode="overwrite")
     statistics = found(SourceSpec("a", "delta", path), asked("`k`"))
-    assert (statistics.all_rows, statistics.distinct) == (300, {0: 50})
+    assert statistics.all_rows == 300
+    assert statistics.distinct == pytest.approx({0: 50}, rel=0.01)
 
 
 @pytest.mark.parametrize(("filter_", "rows"), [(None, 3000), ("`k` > 1", 1000)])

@@ -114,9 +114,8 @@ def test_a_kept_tree_that_another_view_cannot_have_is_left_out(
 
 
 def test_the_identity_is_stored_as_it_was_given(tmp_path: Path) -> None:
-    given = Identity(
-        "f00d", "SELECT 1", (("bigint",),), 8, (("a", "parquet", "/a"),), "delta", '[["a"], "b"]'
-    )
+    places = (("a", "parquet", "/a"),)
+    given = Identity("f00d", "SELECT 1", (("bigint",),), 8, places, "delta", '[["a", "b"], "c"]')
     storage = Storage(str(tmp_path))
     assert stored_identity(storage) is None
     Checkpoint(str(tmp_path), given).close()
