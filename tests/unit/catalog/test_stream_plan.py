@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,11 @@ from spillway.job.sources import SourceSpec
 from spillway.manager.checkpoint import Checkpoint, Identity, stored_identity
 from spillway.model.schema import Column
 from spillway.model.view import View
-from spillway.plan.operators.tree import shape_text
+from spillway.plan.operators.tree import JoinNode, shape_text
 from spillway.plan.rules import Plan, plan_view
 from spillway.plan.rules.tree_choice import BY_KEYS, BY_SIZES, GIVEN, KEPT
 from spillway.state.storage.storage import Storage
+from spillway.workload import QUERIES
 
 CHAIN = View.sql("SELECT a.id AS a, c.id AS c FROM a, b, c WHERE a.x = b.x AND b.y = c.y")
 CATALOG = dict.fromkeys("abc", tuple(Column(name, "bigint") for name in ("id", "x", "y")))
@@ -122,3 +124,54 @@ def test_the_identity_is_stored_as_it_was_given(tmp_path: Path) -> None:
     assert stored_identity(storage) == given
     Checkpoint(str(tmp_path), replace(given, tree=None)).close()
     assert stored_identity(storage) == given
+
+
+def tpch_tables(directory: Path) -> dict[str, SourceSpec]:
+    """The tables of Q9 with the ratios of TPC-H: four suppliers of a part, lines of what they supply."""
+    rng = np.random.default_rng(1)
+    parts, suppliers, orders, lines = 400, 20, 3000, 12_000
+    numbers = np.arange(4 * parts)
+    part, supplier = numbers % parts, (numbers % parts + numbers // parts * 5) % suppliers
+    drawn = rng.integers(0, len(numbers), lines)
+    tables: dict[str, dict[str, Any]] = {
+        "part": {
+            "p_partkey": np.arange(parts),
+            "p_name": ["red" if number % 20 else "green" for number in range(parts)],
+        },
+        "supplier": {"s_suppkey": np.arange(suppliers), "s_nationkey": rng.integers(0, 25, suppliers)},
+        "partsupp": {"ps_partkey": part, "ps_suppkey": supplier, "ps_supplycost": rng.random(len(numbers))},
+        "lineitem": {
+            "l_orderkey": np.sort(rng.integers(0, orders, lines)),
+            "l_partkey": part[drawn],
+            "l_suppkey": supplier[drawn],
+            "l_extendedprice": rng.random(lines),
+            "l_discount": rng.random(lines),
+            "l_quantity": rng.random(lines),
+        },
+        "orders": {
+            "o_orderkey": np.arange(orders),
+            "o_orderdate": rng.integers(0, 2400, orders).astype("M8[D]"),
+        },
+        "nation": {"n_nationkey": np.arange(25), "n_name": [f"nation {n}" for n in range(25)]},
+    }
+    for name, columns in tables.items():
+        (directory / name).mkdir()
+        pq.write_table(pa.table(columns), directory / name / "0.parquet")
+    return {name: SourceSpec(name, "parquet", str(directory / name)) for name in tables}
+
+
+def test_files_with_the_ratios_of_tpch_join_lineitem_and_partsupp_on_both_keys(tmp_path: Path) -> None:
+    plan, _ = plan_streams(View.sql(QUERIES["q9_columns"]), tpch_tables(tmp_path), {})
+    choice = plan.choice  # type: ignore[union-attr]
+    assert choice.why == BY_SIZES
+    assert choice.chosen.candidates < 12_000
+    met = min(
+        (join for join in plan.joins if {"l", "ps"} <= names_below(plan, join)),  # type: ignore[union-attr]
+        key=lambda join: len(names_below(plan, join)),
+    )
+    assert len(met.classes) == 2
+
+
+def names_below(plan: Plan, join: JoinNode) -> set[str]:
+    leaves = (leaf for child in join.children for leaf in plan.leaves(child))  # type: ignore[union-attr]
+    return {plan.inputs[leaf].name for leaf in leaves}
