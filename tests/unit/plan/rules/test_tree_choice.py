@@ -156,6 +156,22 @@ def test_one_join_stays_where_the_second_key_saves_nothing() -> None:
     assert plan.chosen_tree is None
 
 
+def test_a_residual_predicate_makes_its_join_smaller() -> None:
+    chain = "SELECT a.v FROM a, b, c WHERE a.x = b.x AND b.y = c.y"
+    alike = known({"a": 1e4, "b": 1e4, "c": 1e4}, x=1e3, y=1e3)
+    for residual, shape in (("a.v < b.v", "((a b) c)"), ("b.v < c.v", "(a (b c))")):
+        plan = plan_view(View.sql(f"{chain} AND {residual}"), ABC, alike)  # type: ignore[arg-type]
+        assert shape_text(plan.shape()) == shape  # type: ignore[union-attr]
+
+
+def test_a_filter_that_saves_nothing_decides_between_equal_trees() -> None:
+    chain = "SELECT a.v FROM a, b, c WHERE a.x = b.x AND b.y = c.y"
+    alike = known({"a": 1e4, "b": 1e4, "c": 1e4}, x=1e4, y=1e4)
+    for filter_, shape in (("a.v > 0", "((a b) c)"), ("c.v > 0", "(a (b c))")):
+        plan = plan_view(View.sql(f"{chain} AND {filter_}"), ABC, alike)  # type: ignore[arg-type]
+        assert shape_text(plan.shape()) == shape  # type: ignore[union-attr]
+
+
 def asked_for(sql: str, shape: tuple[Shape, ...] | None = None) -> list[AskedInput]:
     asked: list[AskedInput] = []
 
