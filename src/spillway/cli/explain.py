@@ -52,10 +52,10 @@ def _planned(job: "Job", *, tell: bool) -> "tuple[Plan, PlanTypes]":
     from spillway.plan.typing import NeedsSparkError
 
     try:
-        return plan_streams(job.view, job.sources, job.spark)
+        return plan_streams(job.view, job.sources, job.spark, job.run.checkpoint)
     except NeedsSparkError as reason:
         if tell:
             say(f"starting Spark: {reason}")
     with spark_session(job.spark) as session:
-        plan, wire = session.plan(job.view, job.sources, job.run.groups)
+        plan, wire = session.plan(job.view, job.sources, job.run.groups, job.run.checkpoint)
     return plan, wire.types

@@ -5,8 +5,8 @@
 
 The plan's answer is the view's answer: filters and projections move below the join, equalities over all
 inputs become its key, everything else stays above it as the residual predicate. Without a key over all
-inputs, or where the user gives a tree, `tree_planner` takes over. `frame_planner` plans a view of one stream
-with OVER clauses.
+inputs, where statistics find a tree with less work (`tree_choice`), or where the user gives a tree,
+`tree_planner` takes over. `frame_planner` plans a view of one stream with OVER clauses.
 """
 
 from __future__ import annotations
@@ -15,13 +15,24 @@ from sqlglot import exp
 
 from spillway.errors import ViewError
 from spillway.model import Catalog, View
-from spillway.plan.operators import AggregatePlan, InputPlan, JoinPlan, TreePlan, check_join_kind, fingerprint
+from spillway.plan.operators import (
+    AggregatePlan,
+    InputPlan,
+    JoinPlan,
+    Shape,
+    TreeChoice,
+    TreePlan,
+    check_join_kind,
+    fingerprint,
+)
 from spillway.plan.rules.equality_graph import SharedKey, check_connected, equality_graph, shared_key
 from spillway.plan.rules.frame_planner import is_aggregate_view, plan_aggregate
+from spillway.plan.rules.input_statistics import Statistics
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
 from spillway.plan.rules.select_list import SelectItem, output_column, read_select_list
 from spillway.plan.rules.state_columns import StateColumns
+from spillway.plan.rules.tree_choice import GIVEN, KEPT, choose_tree, is_one_join
 from spillway.plan.rules.tree_planner import plan_tree
 from spillway.plan.rules.window_rule import event_time, read_windows, within_windows
 from spillway.plan.sql import (
@@ -38,8 +49,14 @@ from spillway.plan.sql import (
 Plan = JoinPlan | TreePlan | AggregatePlan
 
 
-def plan_view(view: View, catalog: Catalog) -> Plan:
-    """The plan of `view` over the sources of `catalog`; an unsupported view is refused."""
+def plan_view(
+    view: View, catalog: Catalog, statistics: Statistics | None = None, kept: Shape | None = None
+) -> Plan:
+    """The plan of `view` over the sources of `catalog`; an unsupported view is refused.
+
+    `kept` is the tree that an earlier plan of the view chose. Without it, `statistics` are asked where there
+    is a choice.
+    """
     check_join_kind(view.join_kind)
     select = parse_view(view)
     if is_aggregate_view(select):
@@ -51,14 +68,25 @@ def plan_view(view: View, catalog: Catalog) -> Plan:
     predicates = read_predicates(select, scope)
     check_connected(predicates, scope)
     graph = equality_graph(predicates)
-    key = shared_key(graph, len(scope.inputs)) if view.tree is None else None
-    if key is None:
-        return plan_tree(view, scope, items, predicates, graph)
-    return plan_join(view, scope, items, predicates, key)
+    shape = kept if view.tree is None else view.tree
+    if shape is not None:
+        choice = TreeChoice(KEPT if view.tree is None else GIVEN)
+        return plan_tree(view, scope, items, predicates, graph, shape, choice)
+    key = shared_key(graph, len(scope.inputs))
+    chosen = choose_tree(scope, predicates, graph, statistics)
+    shape = None if chosen is None or chosen.chosen is None else chosen.chosen.shape
+    if key is not None and (shape is None or is_one_join(shape)):
+        return plan_join(view, scope, items, predicates, key, chosen)
+    return plan_tree(view, scope, items, predicates, graph, shape, chosen)
 
 
 def plan_join(
-    view: View, scope: Scope, items: tuple[SelectItem, ...], predicates: Predicates, key: SharedKey
+    view: View,
+    scope: Scope,
+    items: tuple[SelectItem, ...],
+    predicates: Predicates,
+    key: SharedKey,
+    choice: TreeChoice | None,
 ) -> JoinPlan:
     """The plan of a view whose inputs share one key."""
     key_types = tuple(common_type(part.terms, scope) for part in key.parts)
@@ -96,6 +124,7 @@ def plan_join(
         key_types=key_types,
         windows=windows,
         view=" ".join(view.text.split()),
+        choice=choice,
     )
 
 
