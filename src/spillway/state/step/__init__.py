@@ -5,7 +5,7 @@ parts; `join/step` shows how. Start with `task`, then `state_view` and `intake`.
 """
 
 from spillway.state.step.collection import Collection
-from spillway.state.step.intake import Deltas, Intake
+from spillway.state.step.intake import Deltas, Intake, state_columns
 from spillway.state.step.lineage import Lineage, typical_error
 from spillway.state.step.meter import Allocated
 from spillway.state.step.operator import (
@@ -61,6 +61,7 @@ __all__ = [
     "nonzero",
     "output_arrays",
     "result_writer",
+    "state_columns",
     "step_report",
     "typical_error",
 ]
