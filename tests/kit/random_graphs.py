@@ -53,7 +53,8 @@ RESIDUALS: tuple[Expression | None, ...] = (
     Call("<>", (ColumnRef(0, 0), ColumnRef(1, 2))),
 )
 Feed: TypeAlias = "tuple[int, int, int, bool]"
-"""Where rows come from (sources first, then operators), predicate, projection; whether they go on as they are."""
+"""Where rows come from (sources first, then operators), predicate, projection; or whether all go on as they
+are."""
 Made: TypeAlias = "tuple[list[list[Feed]], list[int], int, list[tuple[int, int]], int, bool]"
 """An operator: the feeds of each input, the key column of each, residual (of a selection: predicate), the
 outputs as (input, column), groups, whether different keys have equal hashes."""
@@ -254,7 +255,8 @@ class GraphWire:
         own = RESIDUALS[condition] if len(feeds) > 1 else PREDICATES[condition]
         if own is not None:
             conditions.append(describe(own, lambda ref: f"i{ref.input}.c{ref.column}"))
-        return f"SELECT {columns} FROM {', '.join(inputs)} WHERE {' AND '.join(f'({one})' for one in conditions) or 'true'}"
+        where = " AND ".join(f"({one})" for one in conditions) or "true"
+        return f"SELECT {columns} FROM {', '.join(inputs)} WHERE {where}"
 
 
 MOST_RESULTS = 800

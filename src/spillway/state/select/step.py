@@ -80,9 +80,7 @@ class SelectStep:
         hashes: Int64Array = piece.column(HASH_WIRE_COLUMN).to_numpy()
         columns = state_columns(piece, operator.inputs[0])
         if operator.predicate is not None:
-            keep = evaluate(
-                operator.predicate, _columns(columns), columns.num_rows, column_labels(operator)
-            )
+            keep = evaluate(operator.predicate, _columns(columns), columns.num_rows, column_labels(operator))
             chosen = np.flatnonzero(keep.fill_null(False))
             hashes, columns = hashes[chosen], columns.take(pa.array(chosen))
         if len(hashes):
