@@ -22,6 +22,8 @@ from spillway.state.rows.xxhash import xxhash64
 from spillway.state.select.operator import SelectOperator
 from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
 
+MOST_RESULTS = 1_500
+"""Of all operators together."""
 SOURCES, COLUMNS = 3, ("c0", "c1", "c2")
 SLOTS = ("s0", "s1", "s2")
 SCHEMA = pa.schema([(name, pa.int64()) for name in COLUMNS])
@@ -64,12 +66,15 @@ Rows: TypeAlias = "list[tuple[int, tuple[int | None, int | None, int]]]"
 
 @st.composite
 def graphs(draw: st.DrawFn, most_groups: int) -> dict[str, Any]:
-    """Operators and roots; every operator leads to some result."""
+    """Operators and roots; every operator leads to some result. In half of them all rows go on, so that there
+    are many results."""
     operators: list[Made] = []
+    dense = draw(st.booleans())
+    predicate = st.just(0) if dense else st.integers(0, len(PREDICATES) - 1)
     for number in range(draw(st.integers(1, 5))):
         feed = st.tuples(
             st.integers(0, SOURCES - 1) if not number else st.integers(0, SOURCES + number - 1),
-            st.integers(0, len(PREDICATES) - 1),
+            predicate,
             st.integers(0, len(PROJECTIONS) - 1),
             st.booleans(),
         )
@@ -82,7 +87,7 @@ def graphs(draw: st.DrawFn, most_groups: int) -> dict[str, Any]:
             (
                 feeds,
                 [draw(st.integers(0, 1)) for _ in range(inputs)],
-                draw(st.integers(0, (len(RESIDUALS) if inputs > 1 else len(PREDICATES)) - 1)),
+                0 if dense else draw(st.integers(0, len(RESIDUALS if inputs > 1 else PREDICATES) - 1)),
                 outputs,
                 draw(st.integers(1, most_groups)),
                 draw(st.booleans()),
@@ -95,7 +100,7 @@ def graphs(draw: st.DrawFn, most_groups: int) -> dict[str, Any]:
         (
             final,
             draw(st.sampled_from(["x", "y", "z"])),
-            draw(st.integers(0, len(PREDICATES) - 1)),
+            draw(predicate),
             draw(st.integers(0, len(PROJECTIONS) - 1)),
             draw(st.booleans()),
         )
@@ -108,9 +113,9 @@ def graphs(draw: st.DrawFn, most_groups: int) -> dict[str, Any]:
 def arriving(draw: st.DrawFn) -> list[Rows]:
     """The rows of each epoch; values are few, some are null, and each row has a number of its own."""
     random = np.random.default_rng(draw(st.integers(0, (1 << 32) - 1)))
-    values, nulls = draw(st.integers(1, 4)), draw(st.sampled_from([0, 0.15]))
-    epochs: list[Rows] = [[] for _ in range(draw(st.integers(1, 5)))]
-    for number in range(draw(st.integers(4, 24))):
+    values, nulls = draw(st.integers(2, 6)), draw(st.sampled_from([0, 0.15]))
+    epochs: list[Rows] = [[] for _ in range(draw(st.integers(1, 6)))]
+    for number in range(draw(st.integers(6, 40))):
         drawn = [None if random.random() < nulls else int(random.integers(values)) for _ in range(2)]
         epochs[random.integers(len(epochs))].append(
             (int(random.integers(SOURCES)), (drawn[0], drawn[1], number))
@@ -257,9 +262,6 @@ class GraphWire:
             conditions.append(describe(own, lambda ref: f"i{ref.input}.c{ref.column}"))
         where = " AND ".join(f"({one})" for one in conditions) or "true"
         return f"SELECT {columns} FROM {', '.join(inputs)} WHERE {where}"
-
-
-MOST_RESULTS = 800
 
 
 def _feed_sql(feed: Feed) -> str:
