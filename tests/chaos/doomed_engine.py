@@ -160,8 +160,7 @@ def live(life: dict[str, Any]) -> None:
         **life["run"],
     )
     sink = open_sink(life["sink"], str(root / "out"), checkpoint_dir=str(root / "state"))
-    schema = view.graph.operators[-1].result_schema if "tree" in life else view.graph.result_schema
-    sink.prepare("q", schema)
+    sink.prepare("q", view.graph.result_schema())
     with Journal(root / "state" / FILE_NAME) as journal:
         storage = Storage(str(root / "state"))
         engine = Engine(config, view.graph, "q", storage, sink, journal)

@@ -101,7 +101,7 @@ class BoundedPlan:
 
 def one_processor(graph: Graph) -> Routing:
     """Where rows go if there is one processor."""
-    placement = (0,) * (len(graph.operators) * graph.operator_groups)
+    placement = (0,) * graph.groups
     return Routing(graph, placement, 1, fused_stages(graph, placement))
 
 

@@ -86,4 +86,4 @@ class ChainWire:
             else:
                 groups = (groups[:, None] + np.arange(share) * weight).reshape(-1)
                 rows = np.repeat(rows, share)
-        return rows, hash_in_group(group_starts(self.operator.operator_groups)[groups], hashes[rows])
+        return rows, hash_in_group(group_starts(self.operator.operators[-1].groups)[groups], hashes[rows])

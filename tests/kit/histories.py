@@ -8,7 +8,7 @@ adds the history to the error, as a test that can be pasted.
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -153,7 +153,7 @@ def open_engine(
     directory: Path,
     config: EngineConfig,
     graph: Graph,
-    sink: ListSink,
+    sink: ListSink | Mapping[str, ListSink],
     clock: Clock | None = None,
 ) -> Engine:
     """An engine on the checkpoint in a directory, without a journal."""
@@ -172,7 +172,9 @@ class Player:
         self.history = history
         self.operator = operator
         self.directory = directory
-        self.sink = ListSink(str(directory / "staging"))
+        self.sinks = {name: ListSink(str(directory / f"staging{name}")) for name in operator.root_names}
+        self.sink = self.sinks[operator.root_names[0]]
+        """The only one, in graphs with one result."""
         limits = history["limits"]
         self.limits = replace(
             limits, results=max(limits.results, results // 100), work=max(limits.work, results)
@@ -227,7 +229,7 @@ class Player:
             relocation=RelocationLimits(history["load_bytes"], restart_epochs=0, wait_epochs=2),
         )
         clock = ManualClock(tick_seconds=100.0)  # whatever waits for a time to pass has waited long enough
-        self.engine = open_engine(self.directory, config, self.operator, self.sink, clock)
+        self.engine = open_engine(self.directory, config, self.operator, self.sinks, clock)
         if self._ends is not None and self._ends.processor_count == processors:
             assert self.engine.manifest.placement == self._ends.placement  # what moved stays where it is
         controller = self.engine.controller

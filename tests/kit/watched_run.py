@@ -91,7 +91,7 @@ def _run(
     plan: BoundedPlan, worker: BoundedWorker, directory: Path, tier: Path
 ) -> list[tuple[float, EpochEntry]]:
     """Join the parcels of a directory, clean-up included; the epochs, and when each ended."""
-    groups = worker.graph.operator_groups
+    groups = worker.graph.operators[-1].groups
     config = EngineConfig(processors=1, groups=groups, tier=str(tier), budget=plan.budget)
     sink = ForgetfulSink(str(directory / "staging"))
     storage = Storage(str(directory / "state"))

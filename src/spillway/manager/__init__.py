@@ -2,15 +2,15 @@
 
 Contract: nothing that an executor did counts before the manifest says so; every decision is a function of
 committed state, reports, and the clock and budgets that are given. Start with `engine`; then `controller`
-(decisions), `ordering` (orders) and `commit`.
+(decisions), `ordering` (orders), `commit` and `delivery`.
 """
 
 from spillway.manager.budget import Budget, Budgets
 from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity, stored_identity
 from spillway.manager.cleanup import Cleaning, CleanupLimits
 from spillway.manager.clock import Clock
-from spillway.manager.commit import ResultFile, StagedEpoch
 from spillway.manager.config import Emulation, EngineConfig
+from spillway.manager.delivery import ResultFile, StagedEpoch
 from spillway.manager.engine import Engine
 from spillway.manager.input_end import InputEnd
 from spillway.manager.race_probe import require_one_winner

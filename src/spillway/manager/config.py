@@ -86,6 +86,8 @@ class EngineConfig:
     buffer_bytes: int = 0
     """Input that a processor may park because it is slower than the others for a while; 0: none."""
     skew: SkewLimits = field(default_factory=SkewLimits)
+    owed_epochs: int = 20
+    """How many epochs the sink of a result may lack while others take theirs. Ours."""
     emulation: Emulation = field(default_factory=Emulation)
 
     def initial_budgets(self) -> Budgets | None:

@@ -6,22 +6,23 @@ deliver the result files to the sink (`commit` does both), write the journal ent
 The engine knows no Spark. It is driven by whoever brings input: Spark's foreachBatch, or a test.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from spillway.errors import CheckpointError, StateError
+from spillway.errors import BUG, CheckpointError, StateError
 from spillway.manager.budget import Budgets
 from spillway.manager.change import Change
 from spillway.manager.cleanup import Cleaning, can_return, next_batches
 from spillway.manager.cleanup_pace import CleanupPace
 from spillway.manager.clock import Clock, SystemClock
-from spillway.manager.commit import Committer, ExecutedEpoch, ResultSink
+from spillway.manager.commit import Committer, ExecutedEpoch
 from spillway.manager.config import EngineConfig
 from spillway.manager.controller import Controller
+from spillway.manager.delivery import Deliveries, ResultSink
 from spillway.manager.expiration import awaiting_groups, expiring_groups, next_expiry
 from spillway.manager.journal import EpochEntry, EpochKind, EpochSeconds, Journal, epoch_entry
 from spillway.manager.ordering import OrderMaker
 from spillway.model import GroupSet, members, union
-from spillway.policy import distributed
+from spillway.policy import graph_placement
 from spillway.state.graph import Graph
 from spillway.state.log import Manifest
 from spillway.state.orders import CleanupBatch, Orders, Report
@@ -39,19 +40,21 @@ class Engine:
         graph: Graph,
         query_id: str,
         storage: Storage,
-        sink: ResultSink,
+        sink: ResultSink | Mapping[str, ResultSink],
         journal: Journal,
         clock: Clock | None = None,
         budgets: Budgets | None = None,
     ) -> None:
-        """`clock` and `budgets` are those of the machine and of the settings, unless they are given."""
+        """`sink` is that of the only result, or there is one for each result by name. `clock` and `budgets`
+        are those of the machine and of the settings, unless they are given."""
         self.config = config
         self.budgets = config.initial_budgets() if budgets is None else budgets
         self._clock = SystemClock() if clock is None else clock
         self.graph = graph
         self._storage = storage
         self._journal = journal
-        self._committer = Committer(graph, storage, sink, query_id)
+        deliveries = Deliveries(_sinks(graph, sink), query_id, config.owed_epochs)
+        self._committer = Committer(graph, storage, deliveries)
         self.controller = Controller(
             config,
             self.budgets,
@@ -62,12 +65,18 @@ class Engine:
         )
         self._pace = CleanupPace(config.cleanup.epoch_seconds)
         self._make = OrderMaker(
-            config, self.budgets, graph, storage.root, sink.staging, self._committer.token, self._pace
+            config,
+            self.budgets,
+            graph,
+            storage.root,
+            self._committer.staging,
+            self._committer.token,
+            self._pace,
         )
         self._free: GroupSet = 0
         """Groups whose clean-up ended with the last epoch."""
-        each = distributed(config.distribution, config.groups, config.processors)
-        self._committer.recover(each * len(graph.operators), config.processors)
+        placement = graph_placement(config.distribution, graph.operator_groups, config.processors)
+        self._committer.recover(placement, config.processors)
         self.controller.started(self.manifest.sequence + 1)
 
     @property
@@ -254,6 +263,14 @@ class Engine:
             raise StateError(
                 f"groups {list(members(change.spilled))} would be spilled, but the operator needs them whole"
             )
+
+
+def _sinks(graph: Graph, sink: ResultSink | Mapping[str, ResultSink]) -> dict[str, ResultSink]:
+    """The sink of each result, by name."""
+    sinks = dict(sink) if isinstance(sink, Mapping) else dict.fromkeys(graph.root_names, sink)
+    if sorted(sinks) != sorted(graph.root_names) or (len(sinks) > 1 and not isinstance(sink, Mapping)):
+        raise StateError(f"results {sorted(graph.root_names)} need one sink each, not {sorted(sinks)}; {BUG}")
+    return sinks
 
 
 def _one_of_each(reports: Sequence[Report], orders: Sequence[Orders]) -> list[Report]:

@@ -1,6 +1,6 @@
 """Makes the orders of an epoch from the manifest, the change it begins with, and what it cleans up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spillway.manager.budget import Budgets, budget_of
@@ -22,7 +22,8 @@ class OrderMaker:
     graph: Graph
     state: str
     """Root of the durable tier."""
-    staging: str | None
+    staging: Mapping[str, str | None]
+    """Per result, where its files go."""
     token: int
     pace: CleanupPace
 

@@ -5,7 +5,7 @@ Contract: a policy suggests; the manager decides. No policy keeps anything betwe
 input an epoch takes.
 """
 
-from spillway.policy.distribution import BY_HASH, EVEN, Distribution, distributed
+from spillway.policy.distribution import BY_HASH, EVEN, Distribution, distributed, graph_placement
 from spillway.policy.epoch_size import EpochSize, MeasuredEpoch, SizeLimits, first_size, next_size
 from spillway.policy.turns import GROUP, SHARE, TURNS
 
@@ -21,5 +21,6 @@ __all__ = [
     "SizeLimits",
     "distributed",
     "first_size",
+    "graph_placement",
     "next_size",
 ]

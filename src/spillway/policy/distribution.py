@@ -34,6 +34,22 @@ def distributed(distribution: Distribution, groups: int, processors: int) -> tup
     return _by_shares(distribution, groups, processors)
 
 
+def graph_placement(distribution: Distribution, groups: Sequence[int], processors: int) -> tuple[int, ...]:
+    """The same for operators with so many groups each, one after the other.
+
+    Those with fewer groups than there are processors share them out in turn, so some have none of theirs.
+    """
+    placement: list[int] = []
+    dealt = 0
+    for own in groups:
+        if own >= processors:
+            placement += distributed(distribution, own, processors)
+        else:
+            placement += [(dealt + group) % processors for group in range(own)]
+            dealt += own
+    return tuple(placement)
+
+
 def _by_hash(groups: int, processors: int) -> tuple[int, ...]:
     order = sorted(range(groups), key=_mixed)
     placement = [0] * groups

@@ -19,7 +19,6 @@ from spillway.scan.scan_input import (
     WireKeyHash,
 )
 from spillway.scan.split import ARROW, PARQUET, Split
-from spillway.scan.xxhash import xxhash64
 
 __all__ = [
     "ARROW",
@@ -38,5 +37,4 @@ __all__ = [
     "partition_value",
     "path_partitions",
     "read",
-    "xxhash64",
 ]

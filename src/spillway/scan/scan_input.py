@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 
 from spillway.errors import EvaluationError, ViewError
 from spillway.plan.expression import ColumnRef, Expression, arrow_type, evaluate, promote
-from spillway.scan.xxhash import xxhash64
-from spillway.state.rows import Int64Array, folded, group_of, group_starts, hash_in_group
+from spillway.state.rows import Int64Array, folded, group_of, group_starts, hash_in_group, xxhash64
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from kit.scans import native_scan
 from spillway.errors import EvaluationError
-from spillway.scan import ScanInput, xxhash64
+from spillway.scan import ScanInput
 from spillway.scan.scan_input import normal_key
-from spillway.state.rows import folded
+from spillway.state.rows import folded, xxhash64
 
 
 def rows(scan: ScanInput, **columns: pa.Array) -> pa.RecordBatch:

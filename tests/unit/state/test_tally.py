@@ -11,6 +11,7 @@ from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import Limits, Orders
 from spillway.state.rows.group import group_starts
 from spillway.state.rows.sorted_rows import SortedRows
+from spillway.state.step.lineage import Lineage
 from spillway.state.step.operator import WireInput
 from spillway.state.step.parked_input import ParkedInput
 from spillway.state.step.tally import GroupTally, nonzero
@@ -24,12 +25,12 @@ OPERATOR = JoinOperator(
     key_columns=((), ()),
     groups=GROUPS,
     result_schema=pa.schema([("g", pa.int64())]),
-    lineage=((2, ColumnRef(1, 0)),),
+    lineage=(Lineage(8, GROUPS, ColumnRef(1, 0)),),
 )
 
 
 def task(directory: Path, *, suspended: int = 0, attempt: str = "x") -> Task:
-    orders = Orders(7, 3, 0b1111, (), (), (), Limits(), str(directory), str(directory), None, None, "zstd")
+    orders = Orders(7, 3, 0b1111, (), (), (), Limits(), str(directory), str(directory), {}, None, "zstd")
     return Task(replace(orders, suspended=suspended), OPERATOR, TaskAttempt("host", "executor", attempt))
 
 
@@ -45,7 +46,7 @@ def test_rows_that_become_state_count_by_group_and_by_the_group_they_came_throug
     assert nonzero(tally.rows) == {0: 2, 1: 1, 2: 2}
     assert nonzero(tally.bytes) == {0: 32, 1: 16, 2: 32}
     through = np.array([5, 0, 0, 0])
-    assert tally.lineage({2: through}) == {8: (5, 1, 16), 11: (0, 1, 16)}
+    assert tally.lineage({8: through}) == {8: (5, 1, 16), 11: (0, 1, 16)}
 
 
 def test_rows_that_expire_are_those_that_counted_and_are_not_left(tmp_path: Path) -> None:

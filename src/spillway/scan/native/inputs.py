@@ -116,7 +116,7 @@ def _tree(plan: TreePlan, number: int, types: PlanTypes, graph: Graph) -> _Layou
     own = next(join for join in plan.joins if Leaf(number) in join.children)
     hashed = tuple((classes.index(key_class),) for key_class in own.classes)
     symbols = leaf_symbols(plan, types.exact, number)
-    copies = _copies(Grid.of(plan.partition, graph.operator_groups), classes) if plan.partition else None
+    copies = _copies(Grid.of(plan.partition, graph.operators[-1].groups), classes) if plan.partition else None
     return _Layout(classes, hashed, [_tree_slot(symbol, classes) for symbol in symbols], copies=copies)
 
 

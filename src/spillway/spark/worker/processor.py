@@ -142,20 +142,19 @@ def _keep_modules() -> None:
 
 def _here(orders: Orders) -> TaskAttempt:
     _keep_modules()
-    arrive(orders.state, orders.staging, orders.tier)
+    arrive(orders.state, tuple(filter(None, orders.staging.values())), orders.tier)
     return TaskAttempt(socket.gethostname(), executor_name(), uuid.uuid4().hex[:12])
 
 
 @lru_cache(maxsize=64)
-def arrive(state: str, staging: str | None, tier: str) -> None:
+def arrive(state: str, staging: tuple[str, ...], tier: str) -> None:
     """Once in each worker: an executor that registered after the start was not asked by `host_check`.
 
     It must see the driver's fencing token, or it would begin a state of its own on a path that is not shared.
     """
     query, token = Path(tier).parent.parent, Path(tier).parent.name
     seen = [(state, f"owners/{token}.json")]
-    if staging is not None and Storage(staging).is_local:
-        seen.append((staging, ""))
+    seen += [(directory, "") for directory in staging if Storage(directory).is_local]
     for root, name in seen:
         if not Storage(root).exists(name):
             raise StateError(

@@ -20,9 +20,9 @@ from spillway.plan.operators import (
     layout,
 )
 from spillway.plan.typing import LeafType, symbol_type, tree_output_types
-from spillway.state.graph import Graph
+from spillway.state.graph import Edge, Graph, Root
 from spillway.state.join import JoinOperator
-from spillway.state.step import OperatorEdge, WireInput
+from spillway.state.step import Lineage, WireInput
 
 
 def bind_tree(
@@ -49,7 +49,13 @@ def bind_tree(
     if plan.partition:
         grid = Grid.of(plan.partition, groups)
         counted = tuple(grid.first_copies(classes) for classes in plan.key_classes)
-    return Graph(joins, tuple(tags[leaf] for leaf in range(len(plan.inputs))), counted)
+    return Graph(
+        joins,
+        tuple(tags[leaf] for leaf in range(len(plan.inputs))),
+        edges=tuple(_edge(plan, number, layouts) for number in range(len(joins) - 1)),
+        roots=(Root(len(joins) - 1),),
+        counted=counted,
+    )
 
 
 def symbol_name(symbol: Symbol) -> str:
@@ -73,12 +79,9 @@ def _join(
     groups: int,
 ) -> JoinOperator:
     own = layouts[number]
-    parent = plan.parent(number)
-    edge, schema = None, results
-    if parent is not None:
-        position = plan.joins[parent].children.index(Below(number))
-        downstream = layouts[parent].inputs[position]
-        edge = OperatorEdge(parent, position, len(downstream.hashes), keeps_group=bool(plan.partition))
+    schema = results
+    if plan.parent(number) is not None:
+        downstream = _downstream(plan, number, layouts)
         passed = (*downstream.hashes, *downstream.columns[:-1])
         schema = pa.schema([(f"o{n}", symbol_type(symbol, leaf_type)) for n, symbol in enumerate(passed)])
     return JoinOperator(
@@ -89,9 +92,24 @@ def _join(
         groups=groups,
         result_schema=schema,
         windows=own.windows,
-        lineage=own.lineage,
-        edge=edge,
+        lineage=tuple(Lineage(below * groups, groups, column) for below, column in own.lineage),
     )
+
+
+def _edge(plan: TreePlan, number: int, layouts: Sequence[OperatorLayout]) -> Edge:
+    """From a join that is not the root of its tree to its parent."""
+    parent = plan.parent(number)
+    assert parent is not None
+    position = plan.joins[parent].children.index(Below(number))
+    hashes = len(_downstream(plan, number, layouts).hashes)
+    return Edge(number, parent, position, hashes, keeps_group=bool(plan.partition), traced=True)
+
+
+def _downstream(plan: TreePlan, number: int, layouts: Sequence[OperatorLayout]) -> InputLayout:
+    """The input of the parent that takes a join's results."""
+    parent = plan.parent(number)
+    assert parent is not None
+    return layouts[parent].inputs[plan.joins[parent].children.index(Below(number))]
 
 
 def _input(plan: TreePlan, input_: InputLayout, leaf_slots: Sequence[tuple[str, ...]]) -> WireInput:

@@ -11,11 +11,11 @@ from typing import ClassVar
 import pyarrow as pa
 
 from spillway.model import Statistic, Window, kept_range_us, kept_rows
-from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.expression import Expression
 from spillway.state.frame.retention import FrameRetention
 from spillway.state.orders import Orders
 from spillway.state.rows import NEVER, CompactionLimits, Expiry, Run, superseded
-from spillway.state.step import Merges, OperatorEdge, Retention, WireInput
+from spillway.state.step import Lineage, Merges, Retention, WireInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FrameOperator:
         return (Window(self.time, range_us, self.lateness_us),)
 
     @property
-    def lineage(self) -> tuple[tuple[int, ColumnRef], ...]:
+    def lineage(self) -> tuple[Lineage, ...]:
         return ()
 
     @property
@@ -68,10 +68,6 @@ class FrameOperator:
         if range_us is None:
             return None
         return NEVER if earliest is None else earliest - range_us
-
-    @property
-    def edge(self) -> OperatorEdge | None:
-        return None
 
     def with_result_schema(self, schema: pa.Schema) -> "FrameOperator":
         return replace(self, result_schema=schema)

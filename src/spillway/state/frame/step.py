@@ -90,7 +90,7 @@ class FrameStep:
         self._state.free()
         pending = (*self._orders.pending, *self._orders.suspended_pending)
         return step_report(
-            self._task, self._state, self._results, self._phases, files=(), pending=pending, probed_rows=0
+            self._task, self._state, self._results, self._phases, files={}, pending=pending, probed_rows=0
         )
 
     def _rounds(self, intake: Intake, early: PendingWriter, served_rows: Int64Array) -> list[Pending]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from spillway.state.frame import FrameOperator, FrameStep
 from spillway.state.join import JoinOperator, JoinStep
 from spillway.state.orders import Orders, Report
+from spillway.state.select import SelectOperator, SelectStep
 from spillway.state.step import Operator, Outlet, TaskAttempt
 
 
@@ -28,7 +29,7 @@ class OperatorStep(Protocol):
 StepMaker = Callable[[Orders, Any, TaskAttempt, Outlet | None], OperatorStep]
 
 _STEPS: Mapping[str, StepMaker] = MappingProxyType(
-    {JoinOperator.kind: JoinStep, FrameOperator.kind: FrameStep}
+    {JoinOperator.kind: JoinStep, FrameOperator.kind: FrameStep, SelectOperator.kind: SelectStep}
 )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from spillway.errors import StateError
 from spillway.model import WrittenAs, from_text
 from spillway.state.graph.graph import Graph
+from spillway.state.graph.translation import merged_report
 from spillway.state.orders import Report
 
 _SEEN = WrittenAs(tuple[tuple[int, int, str], ...], sorted, frozenset)
@@ -40,6 +41,6 @@ def consistent_reports(graph: Graph, commits: Mapping[int, LevelMessage]) -> lis
     reports = []
     for _, commit in sorted(commits.items()):
         by_operator = [from_text(Report, commit.reports[number]) for number in range(len(graph.operators))]
-        merged = by_operator[0] if graph.is_one else graph.merged_report(by_operator)
+        merged = by_operator[0] if graph.is_one else merged_report(graph, by_operator)
         reports.append(replace(merged, input_rows=commit.input_rows))
     return reports

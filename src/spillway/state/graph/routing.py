@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from spillway.model import members
 from spillway.state.graph.graph import Graph
 from spillway.state.rows import Int64Array, flags
 from spillway.state.step import HASH_WIRE_COLUMN, TAG_COLUMN
@@ -35,8 +36,12 @@ class Routing:
         return Routing, (self.graph, self.placement, self.processors, self.stages)
 
     def stage_of(self, operator: int) -> int:
-        level = self.graph.levels[operator]
-        return next(number for number, levels in enumerate(self.stages) if level in levels)
+        return self._stage_numbers[operator]
+
+    def placement_of(self, operator: int) -> tuple[int, ...]:
+        """The processor of each group of an operator."""
+        first = self.graph.first_groups[operator]
+        return self.placement[first : first + self.graph.operators[operator].groups]
 
     def operators_of(self, stage: int) -> list[int]:
         """The operators that a stage runs, those that feed others first."""
@@ -62,12 +67,11 @@ class Routing:
         """Later stages that get parcels of this one, and the operators there that get rows: those that its
         own operators feed, and the next stage, for which every processor has a message."""
         fed: dict[int, list[int]] = {} if stage + 1 == len(self.stages) else {stage + 1: []}
-        for number in self.operators_of(stage):
-            edge = self.graph.operators[number].edge
-            if edge is not None and (later := self.stage_of(edge.operator)) != stage:
+        for edge in self.graph.edges:
+            if self.stage_of(edge.producer) == stage and (later := self.stage_of(edge.consumer)) != stage:
                 operators = fed.setdefault(later, [])
-                if edge.operator not in operators:
-                    operators.append(edge.operator)
+                if edge.consumer not in operators:
+                    operators.append(edge.consumer)
         return fed
 
     def targets_of(self, stage: int) -> dict[int, list[int]]:
@@ -120,13 +124,14 @@ class Routing:
         """Which rows count as arrived; None: all do. Of copies only the first ones do."""
         if self._counted is None:
             return None
-        counted: Int64Array = self._counted[tags, groups % self.graph.operator_groups]
+        counted: Int64Array = self._counted[tags, groups - self._first_groups[tags]]
         return counted
 
     @cached_property
     def _homes(self) -> "np.typing.NDArray[np.uint16]":
         """Per group, its operator and its processor as one number."""
-        operators = np.arange(len(self.placement)) // self.graph.operator_groups
+        sizes = self.graph.operator_groups
+        operators = np.repeat(np.arange(len(sizes)), sizes)
         homes: np.typing.NDArray[np.uint16] = (operators * self.processors + np.array(self.placement)).astype(
             np.uint16
         )
@@ -134,7 +139,8 @@ class Routing:
 
     @cached_property
     def _stage_numbers(self) -> Sequence[int]:
-        return [self.stage_of(number) for number in range(len(self.graph.operators))]
+        stages = {level: stage for stage, levels in enumerate(self.stages) for level in levels}
+        return [stages[level] for level in self.graph.levels]
 
     @cached_property
     def _input_numbers(self) -> "np.typing.NDArray[np.int8]":
@@ -142,8 +148,13 @@ class Routing:
 
     @cached_property
     def _counted(self) -> Int64Array | None:
-        counted, groups = self.graph.counted, self.graph.operator_groups
-        return None if counted is None else np.array([flags(mask, groups) for mask in counted], np.int64)
+        counted, most = self.graph.counted, max(self.graph.operator_groups)
+        return None if counted is None else np.array([flags(mask, most) for mask in counted], np.int64)
+
+    @cached_property
+    def _first_groups(self) -> Int64Array:
+        """Per tag, the first group of its operator."""
+        return np.array([self.graph.first_groups[operator] for operator, _ in self.graph.tags])
 
     @cached_property
     def _columns(self) -> list[set[str]]:
@@ -159,8 +170,7 @@ def fused_stages(graph: Graph, placement: Sequence[int]) -> tuple[tuple[int, ...
     stages = [[0]]
     for level in range(1, max(graph.levels) + 1):
         below = [number for number, at in enumerate(graph.levels) if at <= level]
-        size = graph.operator_groups
-        owners = {placement[group] for number in below for group in range(number * size, (number + 1) * size)}
+        owners = {placement[group] for number in below for group in members(graph.group_sets[number])}
         if len(owners) == 1:
             stages[-1].append(level)
         else:

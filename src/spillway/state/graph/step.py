@@ -16,8 +16,9 @@ from spillway.state.graph.inbox import Inbox
 from spillway.state.graph.kinds import OperatorStep, step_of
 from spillway.state.graph.level_message import LevelMessage
 from spillway.state.graph.outgoing import Outgoing
-from spillway.state.graph.outlet import EdgeOutlet
+from spillway.state.graph.outlet import GraphOutlet, PlacedEdge
 from spillway.state.graph.routing import Routing
+from spillway.state.graph.translation import local_orders
 from spillway.state.memory import MemoryTier, bound_allocator, give_back
 from spillway.state.orders import NO_BOUND, Orders, Report
 from spillway.state.step import Allocated, Operator, Outlet, TaskAttempt
@@ -51,7 +52,7 @@ class StageStep:
             operator, orders, mine = graph.operators[number], self.orders, self.attempt
             rows = inbox.rows_of(number)
             if not graph.is_one:
-                orders = replace(graph.local_orders(orders, number), advances=not advanced)
+                orders = replace(local_orders(graph, orders, number), advances=not advanced)
                 mine = replace(mine, id=f"{mine.id}-{number}")
             report = run_step(orders, operator, mine, rows, self._outlet(number, inbox, outgoing))
             advanced |= report.probed_rows > 0
@@ -61,31 +62,33 @@ class StageStep:
         inbox.finish()
         return LevelMessage(reports, before.input_rows + inbox.arrived, before.seen | inbox.seen)
 
-    def _outlet(self, number: int, inbox: Inbox, outgoing: Outgoing | None) -> EdgeOutlet | None:
-        edge = self.routing.graph.operators[number].edge
-        if edge is None:
+    def _outlet(self, number: int, inbox: Inbox, outgoing: Outgoing | None) -> GraphOutlet | None:
+        routing, graph = self.routing, self.routing.graph
+        if graph.is_one:
             return None
-        size = self.routing.graph.operator_groups
-        placement = self.routing.placement[edge.operator * size : (edge.operator + 1) * size]
-        is_here = self.routing.stage_of(edge.operator) == self.stage
 
         def send(processor: int, operator: int, batch: pa.RecordBatch) -> None:
-            if is_here:
+            stage = routing.stage_of(operator)
+            if stage == self.stage:
                 inbox.put(operator, batch)
             else:
                 assert outgoing is not None
-                target = self.routing.stage_of(operator) * self.routing.processors + processor
-                outgoing.write(target, operator, batch)
+                outgoing.write(stage * routing.processors + processor, operator, batch)
 
-        return EdgeOutlet(self.routing.graph.operators[edge.operator], placement, send)
+        edges = tuple(
+            PlacedEdge(edge, graph.operators[edge.consumer], routing.placement_of(edge.consumer))
+            for edge in graph.edges
+            if edge.producer == number
+        )
+        return GraphOutlet(edges, tuple(root for root in graph.roots if root.producer == number), send)
 
     def _free(self) -> None:
         """Give back what leaves memory in all operators, before the first of them takes more."""
         graph = self.routing.graph
         for number in range(len(graph.operators)):
-            orders = graph.local_orders(self.orders, number)
+            orders = local_orders(graph, self.orders, number)
             if orders.free:
-                tier = MemoryTier(orders.tier, graph.operator_groups)
+                tier = MemoryTier(orders.tier, graph.operators[number].groups)
                 tier.keep_only((*orders.runs, *orders.incoming))
                 tier.open()
                 tier.free(orders.free)

@@ -11,10 +11,10 @@ from typing import ClassVar
 import pyarrow as pa
 
 from spillway.model import Window
-from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.expression import Expression
 from spillway.state.orders import Orders
 from spillway.state.rows import CompactionLimits, Expiry, Run
-from spillway.state.step import Merges, OperatorEdge, Retention, WindowRetention, WireInput
+from spillway.state.step import Lineage, Merges, Retention, WindowRetention, WireInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,8 @@ class JoinOperator:
     result_schema: pa.Schema
     windows: tuple[Window, ...] = ()
     """One per input, or none at all."""
-    lineage: tuple[tuple[int, ColumnRef], ...] = ()
-    """Joins below in the tree, and the column with the group that a row came through."""
-    edge: OperatorEdge | None = None
-    """None: the results are those of the view."""
+    lineage: tuple[Lineage, ...] = ()
+    """Operators upstream whose groups rows came through."""
 
     def with_result_schema(self, schema: pa.Schema) -> "JoinOperator":
         return replace(self, result_schema=schema)

@@ -7,6 +7,6 @@ never changed. Start with `manifest`; `record` is one epoch.
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import Manifest
 from spillway.state.log.manifest_log import ManifestLog
-from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.log.record import Counters, EpochRecord, OwedEpoch
 
-__all__ = ["Counters", "EpochRecord", "GroupState", "Manifest", "ManifestLog"]
+__all__ = ["Counters", "EpochRecord", "GroupState", "Manifest", "ManifestLog", "OwedEpoch"]

@@ -11,7 +11,7 @@ from typing import Annotated
 from spillway.errors import StateError
 from spillway.model import GroupSet, WrittenAs, group_set, members, placed_on, union
 from spillway.state.log.group_state import GroupState
-from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.log.record import Counters, EpochRecord, OwedEpoch
 from spillway.state.rows import Cursor, Pending, Run, restricted_to
 
 NO_BATCH = -1
@@ -37,6 +37,8 @@ class Manifest:
     watermark: int | None = None
     suspended: GroupSet = 0
     """Groups whose state is one generation on disk, and whose input waits."""
+    owed: Mapping[str, tuple[OwedEpoch, ...]] = field(default_factory=dict)
+    """Per result, the epochs that its sink lacked when the last record was made, and that of the record."""
     batch_token: int = 0
     """Of the driver that committed the last batch: it names the files of that batch in the file log."""
 
@@ -75,6 +77,7 @@ class Manifest:
             watermark=record.watermark,
             suspended=record.suspended,
             processors=record.processors,
+            owed=self._owed_after(record),
             batch_token=self.batch_token if record.batch_id is None else record.token,
         )
 
@@ -86,6 +89,14 @@ class Manifest:
             mine = restricted_to(entries, placed_on(placement, processor))
             pending[processor] = tuple(sorted(mine, key=lambda entry: not entry.emitted))
         return replace(self, placement=placement, pending=pending)
+
+    def _owed_after(self, record: EpochRecord) -> dict[str, tuple[OwedEpoch, ...]]:
+        found = {}
+        for name, files in record.files.items():
+            last = record.delivered.get(name, self.sequence)
+            before = (epoch for epoch in self.owed.get(name, ()) if epoch.sequence > last)
+            found[name] = (*before, OwedEpoch(record.sequence, files))
+        return found
 
     def _groups_after(self, record: EpochRecord, runs: Iterable[Run]) -> dict[int, GroupState]:
         groups = dict(self.groups)

@@ -42,6 +42,19 @@ class Counters:
         )
 
 
+ResultFiles = tuple[tuple[str, int, int], ...]
+"""Name in the sink's staging area, rows, bytes."""
+
+
+@listed()
+@dataclass(frozen=True, slots=True)
+class OwedEpoch:
+    """The result files of an epoch that a sink may lack."""
+
+    sequence: int
+    files: ResultFiles
+
+
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
     """The change of one epoch."""
@@ -54,8 +67,8 @@ class EpochRecord:
     replaced: tuple[tuple[str, GroupSet], ...]
     pending: Mapping[int, tuple[Pending, ...]]
     """The whole queue of every processor."""
-    files: tuple[tuple[str, int, int], ...]
-    """Result files: name in the sink's staging area, rows, bytes."""
+    files: Mapping[str, ResultFiles]
+    """Of each result, by its name."""
     counters: Counters
     placement: tuple[int, ...] | None = None
     """The processor of each group, if it changes with this epoch."""
@@ -83,5 +96,7 @@ class EpochRecord:
     """No row older than this is taken in after this epoch."""
     suspended: GroupSet = 0
     """Groups that are suspended from this epoch on."""
+    delivered: Mapping[str, int] = field(default_factory=dict)
+    """Per result, the last epoch that its sink had before this one."""
     lineage: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
     """Per group of a tree: results of the view that came through it, rows and bytes that joins above keep."""

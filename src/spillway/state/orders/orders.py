@@ -4,6 +4,7 @@ Orders are a pure value made by the manager; a report is what the commit row of 
 with the input they determine everything a task does, so an attempt that is run again does the same.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spillway.model import GroupSet
@@ -91,8 +92,8 @@ class Orders:
     """Root of the durable tier."""
     tier: str
     """Directory of this processor's memory tier."""
-    staging: str | None
-    """Where result files go; None: results are only counted."""
+    staging: Mapping[str, str | None]
+    """Per result, by its name, where its files go; None: its rows are only counted."""
     run_compression: str | None
     result_compression: str
     free: GroupSet = 0

@@ -1,10 +1,13 @@
 """What one attempt of one processor's part of an epoch did, as it is sent to the driver."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spillway.model import GroupSet
 from spillway.state.rows import Cursor, Pending, Run
+
+Files = tuple[tuple[str, int, int], ...]
+"""Result files: name in the staging area of their sink, rows, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +22,8 @@ class Report:
     """Run slices that merged runs among `added` stand for now."""
     pending: tuple[Pending, ...]
     """All that is pending on this processor now."""
-    files: tuple[tuple[str, int, int], ...]
-    """Result files: name, rows, bytes."""
+    files: Mapping[str, Files]
+    """Result files, by the name of the result."""
     input_rows: int
     probed_rows: int
     results: int
@@ -96,6 +99,3 @@ def lineage(reports: Sequence[Report]) -> dict[int, tuple[int, int, int]]:
             before = total.get(group, (0, 0, 0))
             total[group] = (before[0] + counts[0], before[1] + counts[1], before[2] + counts[2])
     return total
-
-
-Files = tuple[tuple[str, int, int], ...]

@@ -2,7 +2,7 @@
 
 Contract: a file is written once; rows of equal hash keep their age order through every merge.
 Start with `sorted_rows`, then `run`; `compaction` decides what is merged when, `expiry` what windows let go,
-`cursor` how far a clean-up has come.
+`cursor` how far a clean-up has come, `xxhash` is Spark's hash of keys.
 """
 
 from spillway.state.rows.compaction import CompactionLimits, choose_merges, superseded
@@ -36,6 +36,7 @@ from spillway.state.rows.run import (
     write_run,
 )
 from spillway.state.rows.sorted_rows import SortedRows, concat, merge, open_bytes, rows_only, sort_rows, take
+from spillway.state.rows.xxhash import xxhash64
 
 __all__ = [
     "GROUP_SQL",
@@ -83,5 +84,6 @@ __all__ = [
     "superseded",
     "take",
     "write_run",
+    "xxhash64",
     "youngest",
 ]

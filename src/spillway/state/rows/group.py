@@ -18,7 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 GROUP_SQL = "cast(shiftright((shiftright({hash}, 32) + 2147483648L) * {groups}L, 32) as int)"
 
 
-def group_of(hashes: Int64Array, groups: int) -> Int64Array:
+def group_of(hashes: Int64Array, groups: int | Int64Array) -> Int64Array:
     return (((hashes >> 32) + (1 << 31)) * groups) >> 32
 
 

@@ -5,40 +5,49 @@ parts; `join/step` shows how. Start with `task`, then `state_view` and `intake`.
 """
 
 from spillway.state.step.collection import Collection
-from spillway.state.step.intake import Deltas, Intake
-from spillway.state.step.lineage import typical_error
+from spillway.state.step.intake import Deltas, Intake, state_columns
+from spillway.state.step.lineage import Lineage, typical_error
 from spillway.state.step.meter import Allocated
 from spillway.state.step.operator import (
     HASH_WIRE_COLUMN,
     TAG_COLUMN,
     Merges,
     Operator,
-    OperatorEdge,
     WireInput,
     column_labels,
 )
 from spillway.state.step.parked_input import ParkedInput
 from spillway.state.step.phases import Phases
 from spillway.state.step.reporting import step_report
-from spillway.state.step.results import Outlet, Writer, Written, output_arrays, result_writer
+from spillway.state.step.result_files import ResultFiles
+from spillway.state.step.results import (
+    ONLY_RESULT,
+    Outlet,
+    Writer,
+    Written,
+    output_arrays,
+    result_writer,
+)
 from spillway.state.step.retention import Retention, WindowRetention
 from spillway.state.step.state_view import StateView
-from spillway.state.step.tally import nonzero
+from spillway.state.step.tally import lineage_counters, nonzero
 from spillway.state.step.task import Task, TaskAttempt
 
 __all__ = [
     "HASH_WIRE_COLUMN",
+    "ONLY_RESULT",
     "TAG_COLUMN",
     "Allocated",
     "Collection",
     "Deltas",
     "Intake",
+    "Lineage",
     "Merges",
     "Operator",
-    "OperatorEdge",
     "Outlet",
     "ParkedInput",
     "Phases",
+    "ResultFiles",
     "Retention",
     "StateView",
     "Task",
@@ -48,9 +57,11 @@ __all__ = [
     "Writer",
     "Written",
     "column_labels",
+    "lineage_counters",
     "nonzero",
     "output_arrays",
     "result_writer",
+    "state_columns",
     "step_report",
     "typical_error",
 ]

@@ -189,7 +189,7 @@ class Intake:
             if self._operator.windows and not self._operator.windows[number].derived:
                 rows = self._in_time(number, rows, batch)
             rows = rows[np.argsort(hashes[rows], kind="stable")]
-            columns = _columns(batch, wire)
+            columns = state_columns(batch, wire)
             if self._parked.suspended is not None:
                 rows = self._parked.suspended.without(number, hashes, columns, rows)
             pieces.append(SortedRows(hashes[rows], take(columns, rows)))
@@ -241,7 +241,8 @@ def _combined(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from alike if len(alike) == 1 else pa.Table.from_batches(alike).combine_chunks().to_batches()
 
 
-def _columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:
+def state_columns(batch: pa.RecordBatch, wire: WireInput) -> pa.RecordBatch:
+    """The columns of an input as they are in state."""
     if not wire.columns:
         return rows_only(batch.num_rows)
     arrays = [in_utc(batch.column(slot)) for slot in wire.slots]

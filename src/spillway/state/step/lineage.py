@@ -5,14 +5,25 @@ the standard error is sqrt((k - 1) / n) of it.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import sqrt
 from statistics import median
 
 import numpy as np
 
+from spillway.plan.expression import ColumnRef
 from spillway.state.rows import Int64Array
 
 _SPREAD = 0x9E3779B1
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """An operator upstream, by the number of its first group, and the column with its group numbers."""
+
+    first: int
+    groups: int
+    column: ColumnRef
 
 
 class LineageCounter:

@@ -10,9 +10,10 @@ from typing import ClassVar, Protocol, Self
 import pyarrow as pa
 
 from spillway.model import Window
-from spillway.plan.expression import ColumnRef, Labels
+from spillway.plan.expression import Labels
 from spillway.state.orders import Orders
 from spillway.state.rows import CompactionLimits, Run
+from spillway.state.step.lineage import Lineage
 from spillway.state.step.retention import Retention
 
 Merges = tuple[tuple[str, ...], ...]
@@ -54,8 +55,8 @@ class Operator(Protocol):
     def windows(self) -> tuple[Window, ...]: ...
 
     @property
-    def lineage(self) -> tuple[tuple[int, ColumnRef], ...]:
-        """Operators upstream, and the column with the group that a row came through."""
+    def lineage(self) -> tuple[Lineage, ...]:
+        """Operators upstream whose groups rows came through."""
 
     @property
     def wait_column(self) -> int | None:
@@ -64,10 +65,6 @@ class Operator(Protocol):
     @property
     def splittable(self) -> bool:
         """Whether a group may consist of several generations; otherwise it is suspended, never spilled."""
-
-    @property
-    def edge(self) -> "OperatorEdge | None":
-        """None: the results are those of the view."""
 
     def with_result_schema(self, schema: pa.Schema) -> Self: ...
 
@@ -81,16 +78,3 @@ class Operator(Protocol):
 def column_labels(operator: Operator) -> Labels:
     """What the user calls the columns of an operator's inputs."""
     return lambda ref: operator.inputs[ref.input].label(ref.column)
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorEdge:
-    """Where the results of a join go that is not the root of its tree."""
-
-    operator: int
-    """The parent in the tree, and which of its inputs this is."""
-    input: int
-    hashes: int
-    """How many of the first outputs make up the hash of a row there."""
-    keeps_group: bool = False
-    """A row has the same group there as here, whatever its key is."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from spillway.state.orders import Files, Report
+from spillway.state.orders import Report
 from spillway.state.rows import Pending
 from spillway.state.step.collection import Collection
 from spillway.state.step.intake import Intake
 from spillway.state.step.phases import Phases
-from spillway.state.step.results import Writer
+from spillway.state.step.results import Writer, Written
 from spillway.state.step.state_view import StateView
 from spillway.state.step.tally import nonzero
 from spillway.state.step.task import Task
@@ -19,7 +19,7 @@ def step_report(
     results: Writer,
     phases: Phases,
     *,
-    files: Files,
+    files: Written,
     pending: Sequence[Pending],
     probed_rows: int,
     intake: Intake | None = None,

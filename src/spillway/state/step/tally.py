@@ -24,20 +24,21 @@ class GroupTally:
         self.expired_rows: Int64Array = np.zeros(groups, dtype=np.int64)
         self.expired_bytes: Float64Array = np.zeros(groups)
         self._counters = lineage_counters(task)
-        self._kept_rows = {join: np.zeros(groups, dtype=np.int64) for join in self._counters}
-        """Per join upstream, rows that became state here, by the group that they came through."""
-        self._kept_bytes = {join: np.zeros(groups) for join in self._counters}
+        self._kept_rows = {of.first: np.zeros(of.groups, dtype=np.int64) for of in self._lineage}
+        """Per operator upstream, by its first group: rows that became state here, by the group that they came
+        through."""
+        self._kept_bytes = {of.first: np.zeros(of.groups) for of in self._lineage}
 
     def add(self, input_: int, rows: SortedRows) -> None:
         """Count rows of an input that became state."""
         counts = np.diff(group_offsets(rows.hashes, self._groups))
         self.rows += counts
         self.bytes += counts * rows.row_bytes
-        for join, ref in self._lineage:
-            if ref.input == input_:
-                kept = self._counters[join].count(rows.columns.column(ref.column).to_numpy())
-                self._kept_rows[join] += kept
-                self._kept_bytes[join] += kept * rows.row_bytes
+        for of in self._lineage:
+            if of.column.input == input_:
+                kept = self._counters[of.first].count(rows.columns.column(of.column.column).to_numpy())
+                self._kept_rows[of.first] += kept
+                self._kept_bytes[of.first] += kept * rows.row_bytes
 
     def expire(self, rows: SortedRows, left: SortedRows | None = None) -> None:
         """Count the live rows that are no longer state; `left` are those of them that still are."""
@@ -52,20 +53,19 @@ class GroupTally:
     def lineage(self, results: Mapping[int, Int64Array]) -> dict[int, tuple[int, int, int]]:
         """Per group upstream: view results that came through it, and rows and bytes of it that stay here."""
         found: dict[int, tuple[int, int, int]] = {}
-        for join, kept in sorted(self._kept_rows.items()):
-            through = results.get(join, np.zeros_like(kept))
-            sizes = self._kept_bytes[join]
+        for first, kept in sorted(self._kept_rows.items()):
+            through = results.get(first, np.zeros_like(kept))
+            sizes = self._kept_bytes[first]
             for group in np.flatnonzero(through + kept):
                 counts = (int(through[group]), int(kept[group]), int(sizes[group]))
-                found[join * self._groups + int(group)] = counts
+                found[first + int(group)] = counts
         return found
 
 
 def lineage_counters(task: Task) -> dict[int, LineageCounter]:
-    """One for each join upstream."""
+    """One for each operator upstream, by its first group."""
     one_in, sequence = task.orders.limits.lineage_one_in, task.orders.sequence
-    groups = task.operator.groups
-    return {join: LineageCounter(groups, one_in, sequence) for join, _ in task.operator.lineage}
+    return {of.first: LineageCounter(of.groups, one_in, sequence) for of in task.operator.lineage}
 
 
 def nonzero(counts: Int64Array | Float64Array) -> dict[int, int]:

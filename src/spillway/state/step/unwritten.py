@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from spillway.state.rows import SortedRows
 
-
 NESTED_COPIES = 2
 """Arrow makes nested values by doubling their buffers, so what is merged may take twice its size."""
 

@@ -12,7 +12,7 @@ from spillway.model import compact
 from spillway.state.storage.checksum import crc32
 from spillway.state.storage.storage import Storage
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 
 def encode_document(body: dict[str, Any]) -> bytes:

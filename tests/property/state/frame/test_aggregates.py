@@ -354,7 +354,7 @@ def test_a_checkpoint_with_split_groups_is_refused(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path / "checkpoint"))
     log = ManifestLog(storage)
     empty = log.load((0,) * 4)
-    log.commit(empty, EpochRecord(0, log.token, 0, (), (), {}, (), Counters(), spilled=0b101))
+    log.commit(empty, EpochRecord(0, log.token, 0, (), (), {}, {}, Counters(), spilled=0b101))
     config = EngineConfig(1, 4, str(tmp_path / "tier"))
     with pytest.raises(CheckpointError, match=r"groups \[0, 2\] .* start with an empty checkpoint"):
         Engine(config, Graph.of_one(plan), "q", storage, ListSink(str(tmp_path / "staging")), Journal(None))

@@ -241,7 +241,7 @@ class Wire:
         """The hashes of all copies of a row."""
         if self.grid is None:
             return [self.hash(row)]
-        starts = group_starts(self.operator.operator_groups)
+        starts = group_starts(self.operator.operators[-1].groups)
         sides = []
         for one, share, weight in zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True):
             known = self.key(row, one) if one in self.plan.key_classes[row.stream] else None
@@ -258,7 +258,9 @@ class Wire:
             return mixed([int(keys[leaf][self._key_number(leaf, one)])], self.collide)
 
         if self.grid is None:
-            return int(group_of(folded([hashed(one) for one in classes]), self.operator.operator_groups)[0])
+            return int(
+                group_of(folded([hashed(one) for one in classes]), self.operator.operators[-1].groups)[0]
+            )
         sides = zip(self.grid.classes, self.grid.shares, self.grid.weights, strict=True)
         return sum(int(group_of(hashed(one), share)[0]) * weight for one, share, weight in sides)
 
@@ -389,7 +391,7 @@ def check_lineage(history: History, directory: Path) -> None:
     for result in sink.rows():
         keys = [result[streams + n * KEYS : streams + (n + 1) * KEYS] for n in range(streams)]
         for number, join in enumerate(plan.joins):
-            found[number * tree.operator_groups + wire.group(keys, join.classes)] += 1
+            found[tree.first_groups[number] + wire.group(keys, join.classes)] += 1
     counted = {group: state.outputs for group, state in engine.manifest.groups.items() if state.outputs}
     assert counted == dict(found)
     held = {group: state.inter_rows for group, state in engine.manifest.groups.items() if state.inter_rows}
@@ -409,5 +411,5 @@ def _held_above(engine: Engine, tree: Graph, directory: Path) -> dict[int, int]:
             name = symbol_name(GroupNumber(below))
             if name in columns.schema.names:
                 for group in columns.column(name).to_pylist():
-                    held[below * tree.operator_groups + group] += 1
+                    held[tree.first_groups[below] + group] += 1
     return dict(held)

@@ -29,7 +29,7 @@ from spillway.testing import ListSink, LocalCluster
 
 def report(processor: int, wall: float, busy: float, rows: dict[int, int] | None = None) -> Report:
     return Report(
-        processor, "host", "0", (), (), (), (), 0, 0, 0, 0, 0, busy, {}, rows or {}, wall_seconds=wall
+        processor, "host", "0", (), (), (), {}, 0, 0, 0, 0, 0, busy, {}, rows or {}, wall_seconds=wall
     )
 
 

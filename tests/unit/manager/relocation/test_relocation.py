@@ -232,7 +232,7 @@ def test_loading_takes_every_run_once_and_never_too_many_bytes_at_a_time(
 
 def report(processor: int, rows: dict[int, int], busy: float, resident: int) -> Report:
     return Report(
-        processor, "host", "0", (), (), (), (), 0, 0, 0, resident, 0, busy, {}, rows, {}, dict(rows),
+        processor, "host", "0", (), (), (), {}, 0, 0, 0, resident, 0, busy, {}, rows, {}, dict(rows),
         wall_seconds=2 * busy,
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ def record(sequence: int, **changes: object) -> EpochRecord:
         "added": (run(f"{sequence}", sequence),),
         "replaced": (),
         "pending": {},
-        "files": ((f"{sequence}.parquet", 2, 30),),
+        "files": {"": ((f"{sequence}.parquet", 2, 30),)},
         "counters": Counters(input_rows=5, results_runtime=2, epochs=1),
     }
     return EpochRecord(**(fields | changes))  # type: ignore[arg-type]
@@ -240,9 +240,9 @@ def test_a_checkpoint_of_an_older_format_is_refused(tmp_path: Path) -> None:
     log = ManifestLog(storage)
     log.commit(Manifest(-1, NO_BATCH, PLACEMENT), record(0))
     file = tmp_path / "manifest" / f"{0:012d}.json"
-    file.write_bytes(file.read_bytes().replace(b'"spillway": 5', b'"spillway": 4'))
+    file.write_bytes(file.read_bytes().replace(b'"spillway": 6', b'"spillway": 5'))
     with pytest.raises(
-        CheckpointError, match=r"has format version 4, this Spillway reads 5; use the version"
+        CheckpointError, match=r"has format version 5, this Spillway reads 6; use the version"
     ):
         log.load(PLACEMENT)
 

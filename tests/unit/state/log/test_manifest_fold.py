@@ -5,13 +5,13 @@ from dataclasses import fields, replace
 from spillway.model import from_text, to_json, to_text
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import NO_BATCH, Manifest
-from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.log.record import Counters, EpochRecord, OwedEpoch
 from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.pending import Pending
 from spillway.state.rows.run import EventTimes, Position, Run
 
 PLACEMENT = (0, 0, 1, 1)
-NOTHING = EpochRecord(0, 1, None, (), (), {}, (), Counters())
+NOTHING = EpochRecord(0, 1, None, (), (), {}, {}, Counters())
 EMPTY = Manifest(-1, NO_BATCH, PLACEMENT)
 
 
@@ -36,7 +36,7 @@ def test_every_field_of_a_record_survives_storage() -> None:
         added=(Run("runs/a", 1, Position(3, 1, 2), 4, 5, 6, 7, 0b10, 0b100, EventTimes(1, 2, 3), 8),),
         replaced=(("runs/b", 0b11),),
         pending={2: (waiting(0b1, emitted=4, earliest=11),)},
-        files=(("f.parquet", 2, 30),),
+        files={"": (("f.parquet", 2, 30),)},
         counters=Counters(1, 2, 3, 4, 5, 6, 7, 8),
         placement=(1, 0, 1, 0),
         processors=3,
@@ -51,6 +51,7 @@ def test_every_field_of_a_record_survives_storage() -> None:
         latest=(9, None),
         watermark=8,
         suspended=0b1000,
+        delivered={"": 5},
         lineage={2: (3, 4, 5)},
     )
     empty = replace(NOTHING, sequence=7)
@@ -74,6 +75,7 @@ def test_every_field_of_a_manifest_survives_storage() -> None:
         watermark=8,
         suspended=0b1,
         processors=3,
+        owed={"": (OwedEpoch(7, (("f.parquet", 2, 30),)),)},
         batch_token=4,
     )
     for field in fields(Manifest):
@@ -86,6 +88,17 @@ def test_the_token_is_that_of_the_last_batch() -> None:
     first = EMPTY.apply(replace(NOTHING, sequence=EMPTY.sequence + 1, token=3, batch_id=EMPTY.batch_id + 1))
     later = first.apply(replace(NOTHING, sequence=first.sequence + 1, token=5, batch_id=None))
     assert (first.batch_token, later.batch_token) == (3, 3)
+
+
+def test_what_a_sink_lacks_is_kept_until_a_record_says_that_it_has_it() -> None:
+    held = EMPTY
+    for sequence, delivered in enumerate([-1, 0, 0, 2]):
+        files = {"a": ((f"{sequence}.parquet", 2, 30),), "b": ()}
+        held = after(held, files=files, delivered={"a": delivered, "b": sequence - 1})
+    assert [epoch.sequence for epoch in held.owed["a"]] == [3]
+    assert held.owed["b"] == (OwedEpoch(3, ()),)
+    held = after(held, files={"a": (), "b": ()}, delivered={"a": 2, "b": 3})
+    assert held.owed["a"] == (OwedEpoch(3, (("3.parquet", 2, 30),)), OwedEpoch(4, ()))
 
 
 def test_counters_are_added_one_by_one() -> None:

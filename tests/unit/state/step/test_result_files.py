@@ -12,7 +12,8 @@ from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import NO_BOUND
 from spillway.state.step.operator import WireInput
-from spillway.state.step.results import LEAST_ROW_GROUPS, ResultWriter
+from spillway.state.step.result_files import LEAST_ROW_GROUPS
+from spillway.state.step.results import ONLY_RESULT, ResultWriter
 
 SCHEMA = pa.schema([("id", pa.int64())])
 OPERATOR = JoinOperator(
@@ -34,7 +35,7 @@ def test_a_file_ends_before_what_parquet_notes_of_it_is_too_much(
     for number in range(chunks):
         ids = pa.array(np.arange(10) + 10 * number)
         writer.write_rows(np.zeros(10, dtype=np.int64), OPERATOR.outputs, lambda _, ids=ids: ids)  # type: ignore[misc]
-    written = writer.close()
+    written = writer.close()[ONLY_RESULT]
     assert len(written) == files
     found = [pq.ParquetFile(tmp_path / name) for name, _, _ in written]
     assert max(file.num_row_groups for file in found) == (LEAST_ROW_GROUPS if files > 1 else chunks)

@@ -11,7 +11,7 @@ from spillway.errors import SinkError
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.join.operator import JoinOperator
 from spillway.state.rows.group import group_starts
-from spillway.state.step.lineage import LineageCounter
+from spillway.state.step.lineage import Lineage, LineageCounter
 from spillway.state.step.operator import WireInput
 from spillway.state.step.results import ResultWriter
 
@@ -23,7 +23,7 @@ OPERATOR = JoinOperator(
     key_columns=((), ()),
     groups=GROUPS,
     result_schema=pa.schema([("a", pa.int64()), ("b", pa.int32())]),
-    lineage=((0, ColumnRef(0, 1)), (2, ColumnRef(1, 1))),
+    lineage=(Lineage(0, GROUPS, ColumnRef(0, 1)), Lineage(8, 3, ColumnRef(1, 1))),
 )
 
 
@@ -33,7 +33,7 @@ def columns(ref: ColumnRef) -> pa.Array:
 
 
 def writer(staging: str | None) -> ResultWriter:
-    counters = {join: LineageCounter(GROUPS) for join, _ in OPERATOR.lineage}
+    counters = {of.first: LineageCounter(of.groups) for of in OPERATOR.lineage}
     return ResultWriter(OPERATOR, staging, "r.parquet", "zstd", counters)
 
 
@@ -46,10 +46,10 @@ def test_rows_are_written_in_the_view_s_types_and_counted_by_group_and_lineage(t
     assert made.group_results.tolist() == [0, 4, 0, 2]
     assert {join: counts.tolist() for join, counts in made.lineage_results.items()} == {
         0: [4, 0, 0, 2],
-        2: [0, 2, 4, 0],
+        8: [0, 2, 4],
     }
     file = tmp_path / "r.parquet"
-    assert made.close() == (("r.parquet", 6, file.stat().st_size),)
+    assert made.close() == {"": (("r.parquet", 6, file.stat().st_size),)}
     table = pq.read_table(file)
     assert table.schema.equals(OPERATOR.result_schema)
     assert table.to_pydict() == {"a": [1, 2, 3] * 2, "b": [4, 5, 6] * 2}
@@ -59,14 +59,14 @@ def test_rows_are_written_in_the_view_s_types_and_counted_by_group_and_lineage(t
 
 def test_results_that_are_only_counted_make_no_file() -> None:
     made = writer(None)
-    assert made.close() == ()
+    assert made.close() == {}
     made.write_rows(group_starts(GROUPS)[:3], OPERATOR.outputs, columns)
-    assert made.close() == (("r.parquet", 3, 0),)
+    assert made.close() == {"": (("r.parquet", 3, 0),)}
     assert made.group_results.tolist() == [1, 1, 1, 0]
 
 
 def test_without_results_there_is_no_file(tmp_path: Path) -> None:
-    assert writer(str(tmp_path)).close() == ()
+    assert writer(str(tmp_path)).close() == {}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import SourceError
-from spillway.scan import xxhash64
+from spillway.state.rows.xxhash import xxhash64
 
 MASK = (1 << 64) - 1
 P1, P2, P3, P4, P5 = (

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spillway.errors import BUG, SourceError
-from spillway.state.rows import BoolArray, Int64Array
+from spillway.state.rows.group import BoolArray, Int64Array
 
 UInt64Array = npt.NDArray[np.uint64]
 
