@@ -1,0 +1,85 @@
+"""`floor`, `ceil`, `round`, `sqrt` and `sign` as Spark computes them.
+
+Known limit: no `round` of floating-point numbers, which Spark rounds in the digits in which Java writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spillway.errors import ViewError
+from spillway.plan.expression.decimal_types import MOST_DIGITS
+from spillway.plan.expression.decimals import add, rescale, truncate
+from spillway.plan.expression.types import is_number, promote, spark_type
+
+_LONG_LIMIT = 2.0**63
+
+
+def floor(value: pa.Array) -> pa.Array:
+    """The largest whole number that is not above."""
+    return _whole(value, "floor", pc.floor, pc.less, -1)
+
+
+def ceil(value: pa.Array) -> pa.Array:
+    """The smallest whole number that is not below."""
+    return _whole(value, "ceil", pc.ceil, pc.greater, 1)
+
+
+def round_half_up(value: pa.Array, places: int = 0) -> pa.Array:
+    """`round(value, places)`; halves away from zero."""
+    kind = value.type
+    if pa.types.is_integer(kind) and places >= 0:
+        return value
+    if not pa.types.is_decimal(kind) or places < 0:
+        raise ViewError(
+            f"round({spark_type(kind)}, {places}) is not supported over several inputs; "
+            "round a decimal to its digits after the point, or round before the inputs are combined"
+        )
+    scale = min(kind.scale, places)
+    return rescale(value, pa.decimal128(min(kind.precision - kind.scale + 1 + scale, MOST_DIGITS), scale))
+
+
+def square_root(value: pa.Array) -> pa.Array:
+    """`sqrt(value)`; NaN below zero."""
+    return pc.sqrt(_double(value, "sqrt"))
+
+
+def sign(value: pa.Array) -> pa.Array:
+    """-1, 0 or 1, as a double; a zero keeps its sign."""
+    number = _double(value, "sign")
+    return pc.if_else(pc.equal(number, 0.0), number, pc.sign(number))
+
+
+def _whole(
+    value: pa.Array,
+    name: str,
+    kernel: Callable[[pa.Array], pa.Array],
+    beyond: Callable[[pa.Array, pa.Array], pa.Array],
+    step: int,
+) -> pa.Array:
+    kind = value.type
+    if pa.types.is_integer(kind):
+        return pc.cast(value, pa.int64())
+    if pa.types.is_decimal(kind):
+        cut = truncate(value)
+        one = pc.cast(pc.if_else(beyond(value, rescale(cut, kind)), step, 0), pa.int8())
+        whole = add("+", cut, pc.cast(one, pa.decimal128(3, 0)))
+        return rescale(whole, pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0))
+    return _saturated(kernel(_double(value, name)))
+
+
+def _saturated(value: pa.Array) -> pa.Array:
+    """Doubles as bigint: the nearest bigint where there is none, 0 for NaN."""
+    present = pc.if_else(pc.is_nan(value), 0.0, value)
+    low, high = pc.less(present, -_LONG_LIMIT), pc.greater_equal(present, _LONG_LIMIT)
+    inside = pc.cast(pc.if_else(pc.or_(low, high), 0.0, present), pa.int64())
+    return pc.if_else(high, 2**63 - 1, pc.if_else(low, -(2**63), inside))
+
+
+def _double(value: pa.Array, name: str) -> pa.Array:
+    if not is_number(value.type) and not pa.types.is_null(value.type):
+        raise ViewError(f"{name} of {spark_type(value.type)} is not supported; cast it to a number")
+    return promote(value, pa.float64())
