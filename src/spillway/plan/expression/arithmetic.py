@@ -17,6 +17,7 @@ from spillway.plan.expression import decimals
 from spillway.plan.expression.decimal_types import as_decimal
 from spillway.plan.expression.types import common_type, is_number, promote, spark_type
 
+_NEGATED_DIGITS = 34
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "div"})
 
 
@@ -41,6 +42,7 @@ def arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
 
 def negative(value: pa.Array) -> pa.Array:
     """`-value`."""
+    _check_negation("-", value.type)
     return _checked(pc.negate_checked, promote(value, _operand_type("-", value.type, value.type)))
 
 
@@ -48,7 +50,16 @@ def absolute(value: pa.Array) -> pa.Array:
     """`abs(value)`; a decimal's absolute value has the decimal's own type."""
     if not is_number(value.type) and not pa.types.is_null(value.type):
         raise ViewError(f"abs of {spark_type(value.type)} is not supported; cast it to a number")
+    _check_negation("abs", value.type)
     return _checked(pc.abs_checked, promote(value, common_type(value.type, _null_as(value.type))))
+
+
+def _check_negation(operator: str, kind: pa.DataType) -> None:
+    if pa.types.is_decimal(kind) and kind.precision > _NEGATED_DIGITS:
+        raise ViewError(
+            f"{operator} of {spark_type(kind)} is not supported: Spark rounds it to {_NEGATED_DIGITS} digits; "
+            "subtract it from 0 instead"
+        )
 
 
 def _decimal(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:

@@ -15,6 +15,8 @@ from spillway.plan.expression import wide_integers as wide
 from spillway.plan.expression.decimal_types import MOST_DIGITS, exact_type, result_type
 
 _QUOTIENT_SCALE = 39
+_QUOTIENT_DIGITS = 39
+"""How long the quotient behind a remainder may be."""
 
 
 def rescale(value: pa.Array, kind: pa.Decimal128Type) -> pa.Array:
@@ -74,12 +76,18 @@ def divide(left: pa.Array, right: pa.Array) -> pa.Array:
 def remainder(left: pa.Array, right: pa.Array) -> pa.Array:
     """`left % right`, with the sign of `left`; no divisor is zero."""
     more = right.type.scale - left.type.scale
-    rest = wide.divide(*_aligned(left, right))[1]
+    quotient, rest = wide.divide(*_aligned(left, right))
+    try:
+        pc.cast(quotient, pa.decimal256(_QUOTIENT_DIGITS, 0))
+    except pa.ArrowInvalid:
+        raise ViewError(
+            f"a % b with a quotient of more than {_QUOTIENT_DIGITS} digits is not supported, nor by Spark; "
+            "cast an operand to a decimal of fewer digits"
+        ) from None
     if more < 0:  # the digits of `left` that `right` does not have
         whole = _whole(left)
-        rest = wide.add(
-            wide.shift(rest, -more), wide.subtract(whole, wide.shift(wide.cut(whole, -more), -more))
-        )
+        last = wide.subtract(whole, wide.shift(wide.cut(whole, -more), -more))
+        rest = wide.add(wide.shift(rest, -more), last)
     return _narrow(rest, result_type("%", left.type, right.type))
 
 

@@ -9,6 +9,7 @@ read. There, no constant is made: Arrow loads pandas for it, which takes longer 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import reduce
 
 import numpy as np
@@ -102,6 +103,7 @@ def _call(call: Call, rows: _Rows) -> pa.Array:
     if function in ARITHMETIC:
         return _calculate(function, arguments, rows)
     if function in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
+        _check_bounds(function, arguments)
         return compare(function, *_operands(arguments, rows))
     values = [_value(argument, rows) for argument in arguments]
     if function in ("least", "greatest"):
@@ -124,10 +126,16 @@ def _calculate(operator: str, arguments: Sequence[Expression], rows: _Rows) -> p
             raise ViewError("the difference of dates is an interval; write datediff(a, b) for days")
         return temporal.plus_days(left, right) if operator == "+" else temporal.minus_days(left, right)
     if operator == "-" and pa.types.is_timestamp(left.type):
-        raise ViewError(
-            "the difference of timestamps is an interval; write unix_micros(a) - unix_micros(b) for microseconds"
-        )
+        raise ViewError("the difference of timestamps is an interval; write unix_micros(a) - unix_micros(b)")
     return arithmetic(operator, left, right)
+
+
+def _check_bounds(operator: str, arguments: Sequence[Expression]) -> None:
+    """Spark calls `bigint < 1e19` true even for null; such a literal is a mistake, and refused."""
+    for argument in arguments if operator in ("<", "<=", ">", ">=") else ():
+        if isinstance(argument, Literal) and isinstance(argument.value, Decimal):
+            if not -(2**63) <= argument.value < 2**63:
+                raise ViewError(f"{argument.value} is outside bigint; compare with a smaller number")
 
 
 def _operands(arguments: Sequence[Expression], rows: _Rows) -> list[pa.Array]:

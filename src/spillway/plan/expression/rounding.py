@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spillway.errors import ViewError
+from spillway.plan.expression.casts import cast
 from spillway.plan.expression.decimal_types import MOST_DIGITS
 from spillway.plan.expression.decimals import add, rescale, truncate
 from spillway.plan.expression.types import is_number, promote, spark_type
-
-_LONG_LIMIT = 2.0**63
 
 
 def floor(value: pa.Array) -> pa.Array:
@@ -63,20 +62,14 @@ def _whole(
     kind = value.type
     if pa.types.is_integer(kind):
         return pc.cast(value, pa.int64())
+    if pa.types.is_decimal(kind) and not kind.scale:
+        return value
     if pa.types.is_decimal(kind):
         cut = truncate(value)
         one = pc.cast(pc.if_else(beyond(value, rescale(cut, kind)), step, 0), pa.int8())
         whole = add("+", cut, pc.cast(one, pa.decimal128(3, 0)))
         return rescale(whole, pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0))
-    return _saturated(kernel(_double(value, name)))
-
-
-def _saturated(value: pa.Array) -> pa.Array:
-    """Doubles as bigint: the nearest bigint where there is none, 0 for NaN."""
-    present = pc.if_else(pc.is_nan(value), 0.0, value)
-    low, high = pc.less(present, -_LONG_LIMIT), pc.greater_equal(present, _LONG_LIMIT)
-    inside = pc.cast(pc.if_else(pc.or_(low, high), 0.0, present), pa.int64())
-    return pc.if_else(high, 2**63 - 1, pc.if_else(low, -(2**63), inside))
+    return cast(kernel(_double(value, name)), "bigint")
 
 
 def _double(value: pa.Array, name: str) -> pa.Array:

@@ -43,8 +43,12 @@ def length(value: pa.Array) -> pa.Array:
 
 def concat_ws(separator: pa.Array, *values: pa.Array) -> pa.Array:
     """The strings that are not null, with the separator between them; null only if the separator is."""
-    parts = [_text(value, "concat_ws") for value in (*values, separator)]
-    return pc.binary_join_element_wise(*parts, null_handling="skip")
+    separator = _text(separator, "concat_ws")
+    joined = pa.nulls(len(separator), pa.string())
+    for value in values:
+        part = _text(value, "concat_ws")
+        joined = pc.coalesce(pc.binary_join_element_wise(joined, part, separator), joined, part)
+    return pc.if_else(separator.is_valid(), pc.fill_null(joined, ""), separator)
 
 
 def substring(value: pa.Array, position: int, length: int | None = None) -> pa.Array:

@@ -1,8 +1,8 @@
-"""Whole numbers of up to 76 digits, as Arrow arrays of `decimal256(76, 0)`: sums, products, exact quotients.
+"""Whole numbers of up to 76 digits, as Arrow arrays of `decimal256(76, 0)`: sums, products, quotients.
 
-Arrow's kernels compute on 256-bit integers, whatever the decimal type says; so an array is relabelled (`view`)
-with the digits and the point that a kernel asks for. Values stay below 10**76, and no sum or product here
-reaches 2**255.
+Arrow's kernels compute on 256-bit integers, whatever the decimal type says; so an array is relabelled
+(`view`) with the digits and the point that a kernel asks for. Values stay below 10**76, and no sum or product
+here reaches 2**255.
 
 Arrow's own long division gives wrong quotients for some operands (26.0.1: 10**53 - 10 cut by 15 digits). It
 divides rightly by what fits 32 bits; other quotients are only taken as a guess, checked by their remainder.

@@ -17,7 +17,7 @@ _MANY = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`name` is the evaluator's; `values` are arguments of any kind, `constants` literals that follow them."""
+    """`name` is the evaluator's; `values` are any arguments, `constants` literals that follow them."""
 
     name: str
     values: range
@@ -63,20 +63,21 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
 LAZY = frozenset({"coalesce"})
 """Functions that evaluate an argument only where those before it were null."""
 
+_REGEX = "Java's regular expressions have no exact counterpart; apply it to columns of one input"
 _JAVA = "its last digits depend on the Java version; apply it to columns of one input"
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("power", "pow", "exp", "ln", "log", "log2", "log10", "sin", "cos", "tan"), _JAVA),
         "date_trunc": "it depends on the session's time zone; use trunc on dates, or apply it to one input",
         "ilike": "write lower(text) LIKE 'pattern' with a pattern in lower case",
-        "rlike": "Java's regular expressions have no exact counterpart; apply it to columns of one input",
-        "regexp": "Java's regular expressions have no exact counterpart; apply it to columns of one input",
-        "regexp_like": "Java's regular expressions have no exact counterpart; apply it to columns of one input",
+        "rlike": _REGEX,
+        "regexp": _REGEX,
+        "regexp_like": _REGEX,
     }
 )
 SUPPORTED = (
-    "+ - * / % div, comparisons, <=>, AND, OR, NOT, IS NULL, IN, BETWEEN, CASE, IF, COALESCE, NULLIF, CONCAT, ||, "
-    "LIKE, CAST, abs, sign, sqrt, floor, ceil, round, mod, least, greatest, upper, lower, length, substring, "
-    "trim, ltrim, rtrim, replace, lpad, rpad, concat_ws, date_add, date_sub, datediff, trunc, year, quarter, "
-    "month, day, hour, minute, second, extract, plus or minus a constant INTERVAL"
+    "+ - * / % div, comparisons, <=>, AND, OR, NOT, IS NULL, IN, BETWEEN, CASE, IF, COALESCE, NULLIF, "
+    "CONCAT, ||, LIKE, CAST, abs, sign, sqrt, floor, ceil, round, mod, least, greatest, upper, lower, "
+    "length, substring, trim, ltrim, rtrim, replace, lpad, rpad, concat_ws, date_add, date_sub, datediff, "
+    "trunc, year, quarter, month, day, hour, minute, second, extract, plus or minus a constant INTERVAL"
 )

@@ -51,6 +51,11 @@ _KEYWORDS: dict[type[exp.Expr], str] = {exp.ILike: "ilike", exp.RegexpLike: "rli
 _WHOLE = re.compile(r"-?\d{1,9}")
 
 
+def _not_literal(value: Expression) -> Expression:
+    """In some places Spark does not see that a number is a literal, which counts as all digits of its type."""
+    return Cast(value, value.type) if isinstance(value, Literal) else value
+
+
 class Lowering:
     """Lowers the expressions of one view and collects the state columns they need."""
 
@@ -158,7 +163,7 @@ class Lowering:
     def _between(self, node: exp.Expr, lazy: bool) -> Call:
         if node.args.get("symmetric"):
             raise self._unsupported(node)
-        value = self._lower(node.this, lazy)
+        value = _not_literal(self._lower(node.this, lazy))
         low, high = (self._lower(node.args[name], lazy) for name in ("low", "high"))
         return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
 
@@ -239,6 +244,7 @@ class Lowering:
             for number, argument in enumerate(arguments[:count])
         )
         if function.name == "nullif":
+            values = (_not_literal(values[0]), values[1])
             return Call("case", (Call("=", values), Literal(None, "void"), values[0]))
         if function.name == "isnotnull":
             return Call("not", (Call("is null", values),))
