@@ -57,7 +57,7 @@ def absolute(value: pa.Array) -> pa.Array:
 def _check_negation(operator: str, kind: pa.DataType) -> None:
     if pa.types.is_decimal(kind) and kind.precision > _NEGATED_DIGITS:
         raise ViewError(
-            f"{operator} of {spark_type(kind)} is not supported: Spark rounds it to {_NEGATED_DIGITS} digits; "
+            f"{operator} of {spark_type(kind)} is refused, for Spark rounds it to {_NEGATED_DIGITS} digits; "
             "subtract it from 0 instead"
         )
 

@@ -2,7 +2,7 @@
 
 Invariant: a value that does not fit its type is an error, never a wrong digit. Where the exact sum or product
 has 38 digits at most, Arrow's 128-bit kernels give it; everything else is computed on whole numbers of 76
-digits (`wide_integers`). A quotient is rounded to 39 digits after the point first, because Spark does so.
+digits (`wide_integers`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from spillway.errors import ViewError
 from spillway.plan.expression import wide_integers as wide
 from spillway.plan.expression.decimal_types import MOST_DIGITS, exact_type, result_type
 
-_QUOTIENT_SCALE = 39
 _QUOTIENT_DIGITS = 39
-"""How long the quotient behind a remainder may be."""
+"""How many digits, zeroes at the end aside, the quotient behind a remainder may have."""
 
 
 def rescale(value: pa.Array, kind: pa.Decimal128Type) -> pa.Array:
@@ -63,27 +62,25 @@ def divide(left: pa.Array, right: pa.Array) -> pa.Array:
     kind = result_type("/", left.type, right.type)
     rest, divisor = _whole(left), _whole(right)
     quotient: pa.Array | None = None
-    # One digit more than Spark's tells how to round that.
-    for places in _steps(_QUOTIENT_SCALE + 1 + right.type.scale - left.type.scale):
+    # One digit more than the result has tells how to round it.
+    for places in _steps(kind.scale + 1 + right.type.scale - left.type.scale):
         part, rest = wide.divide(rest, places, divisor)
         try:
             quotient = part if quotient is None else wide.add(wide.shift(quotient, places), part)
         except pa.ArrowInvalid:
             raise _overflow(kind) from None
-    return _rounded(wide.round_half_up(quotient, 1), _QUOTIENT_SCALE, kind)
+    return _narrow(wide.round_half_up(quotient, 1), kind)
 
 
 def remainder(left: pa.Array, right: pa.Array) -> pa.Array:
     """`left % right`, with the sign of `left`; no divisor is zero."""
     more = right.type.scale - left.type.scale
     quotient, rest = wide.divide(*_aligned(left, right))
-    try:
-        pc.cast(quotient, pa.decimal256(_QUOTIENT_DIGITS, 0))
-    except pa.ArrowInvalid:
+    if not wide.has_digits(quotient, _QUOTIENT_DIGITS):
         raise ViewError(
             f"a % b with a quotient of more than {_QUOTIENT_DIGITS} digits is not supported, nor by Spark; "
             "cast an operand to a decimal of fewer digits"
-        ) from None
+        )
     if more < 0:  # the digits of `left` that `right` does not have
         whole = _whole(left)
         last = wide.subtract(whole, wide.shift(wide.cut(whole, -more), -more))

@@ -103,8 +103,9 @@ def _call(call: Call, rows: _Rows) -> pa.Array:
     if function in ARITHMETIC:
         return _calculate(function, arguments, rows)
     if function in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
-        _check_bounds(function, arguments)
-        return compare(function, *_operands(arguments, rows))
+        operands = _operands(arguments, rows)
+        _check_bounds(function, arguments, operands)
+        return compare(function, *operands)
     values = [_value(argument, rows) for argument in arguments]
     if function in ("least", "greatest"):
         kind = reduce(common_type, [value.type for value in values])
@@ -130,12 +131,14 @@ def _calculate(operator: str, arguments: Sequence[Expression], rows: _Rows) -> p
     return arithmetic(operator, left, right)
 
 
-def _check_bounds(operator: str, arguments: Sequence[Expression]) -> None:
-    """Spark calls `bigint < 1e19` true even for null; such a literal is a mistake, and refused."""
-    for argument in arguments if operator in ("<", "<=", ">", ">=") else ():
-        if isinstance(argument, Literal) and isinstance(argument.value, Decimal):
-            if not -(2**63) <= argument.value < 2**63:
-                raise ViewError(f"{argument.value} is outside bigint; compare with a smaller number")
+def _check_bounds(operator: str, arguments: Sequence[Expression], values: Sequence[pa.Array]) -> None:
+    """Spark calls `bigint < 1e19` true even for null; an integer is never compared with such a literal."""
+    if operator not in ("<", "<=", ">", ">=") or not any(pa.types.is_integer(value.type) for value in values):
+        return
+    for argument in arguments:
+        number = argument.value if isinstance(argument, Literal) else None
+        if isinstance(number, Decimal) and not -(2**63) <= number < 2**63:
+            raise ViewError(f"{number} is outside bigint; compare an integer with a smaller number")
 
 
 def _operands(arguments: Sequence[Expression], rows: _Rows) -> list[pa.Array]:

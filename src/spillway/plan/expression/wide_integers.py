@@ -10,6 +10,8 @@ divides rightly by what fits 32 bits; other quotients are only taken as a guess,
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -66,6 +68,19 @@ def round_half_up(value: pa.Array, places: int) -> pa.Array:
     return add(kept, cut(add(digit, digit), 1))
 
 
+def has_digits(value: pa.Array, most: int) -> bool:
+    """Whether all values have so many digits at most, zeroes at the end aside."""
+    for _ in range(DIGITS - most):
+        short = pc.less(pc.abs(value), _power(most))
+        if pc.all(short, min_count=0).as_py():
+            return True
+        fewer = cut(value, 1)
+        if not pc.all(pc.or_(short, pc.equal(shift(fewer, 1), value)), min_count=0).as_py():
+            return False
+        value = pc.if_else(short, value, fewer)
+    return True
+
+
 def divide(dividend: pa.Array, places: int, divisor: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The quotient of `dividend * 10**places` towards zero, and the remainder.
 
@@ -107,3 +122,7 @@ def _signed(negative: pa.Array, value: pa.Array) -> pa.Array:
 
 def _zero() -> pa.Scalar:
     return pa.scalar(0, WHOLE)
+
+
+def _power(places: int) -> pa.Scalar:
+    return pa.scalar(Decimal(1).scaleb(places), WHOLE)

@@ -52,7 +52,7 @@ _WHOLE = re.compile(r"-?\d{1,9}")
 
 
 def _not_literal(value: Expression) -> Expression:
-    """In some places Spark does not see that a number is a literal, which counts as all digits of its type."""
+    """A literal as a number of all digits of its type, which Spark takes it for in some places."""
     return Cast(value, value.type) if isinstance(value, Literal) else value
 
 
