@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from spillway.errors import ViewError
 from spillway.plan.expression import decimals
-from spillway.plan.expression.decimal_types import as_decimal
+from spillway.plan.expression.decimal_types import as_decimal, result_type
 from spillway.plan.expression.types import common_type, is_number, promote, spark_type
 
 _NEGATED_DIGITS = 34
@@ -63,6 +63,8 @@ def _check_negation(operator: str, kind: pa.DataType) -> None:
 
 
 def _decimal(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
+    if not len(left):
+        return pa.nulls(0, pa.int64() if operator == "div" else result_type(operator, left.type, right.type))
     if operator in _DIVISIONS:
         _refuse_zero(left, right, _DIVISIONS[operator])
     if operator in "+-":
@@ -119,6 +121,8 @@ def _remainder(left: pa.Array, right: pa.Array) -> pa.Array:
 
 def _refuse_zero(left: pa.Array, right: pa.Array, message: str) -> None:
     """Spark divides only where both operands are present, and there refuses zero in every type."""
+    if not len(left):
+        return
     zero = pc.and_(left.is_valid(), pc.fill_null(pc.equal(right, pa.scalar(0, right.type)), False))
     if pc.any(zero).as_py():
         raise ViewError(message)

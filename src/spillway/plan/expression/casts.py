@@ -73,6 +73,8 @@ def _decimal(value: pa.Array, kind: pa.DataType) -> pa.Array | None:
 def _digits(value: pa.Array) -> pa.Array:
     """A decimal in plain digits, never with an exponent."""
     scale = value.type.scale
+    if not len(value):
+        return pa.nulls(0, pa.string())
     text = pc.cast(pc.abs(value).view(pa.decimal128(value.type.precision, 0)), pa.string())
     if scale:
         text = pc.utf8_lpad(text, scale + 1, padding="0")

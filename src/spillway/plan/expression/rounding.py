@@ -19,12 +19,12 @@ from spillway.plan.expression.types import is_number, promote, spark_type
 
 def floor(value: pa.Array) -> pa.Array:
     """The largest whole number that is not above."""
-    return _whole(value, "floor", pc.floor, pc.less, -1)
+    return _whole(value, "floor", pc.floor, pc.less, "-")
 
 
 def ceil(value: pa.Array) -> pa.Array:
     """The smallest whole number that is not below."""
-    return _whole(value, "ceil", pc.ceil, pc.greater, 1)
+    return _whole(value, "ceil", pc.ceil, pc.greater, "+")
 
 
 def round_half_up(value: pa.Array, places: int = 0) -> pa.Array:
@@ -49,7 +49,7 @@ def square_root(value: pa.Array) -> pa.Array:
 def sign(value: pa.Array) -> pa.Array:
     """-1, 0 or 1, as a double; a zero keeps its sign."""
     number = _double(value, "sign")
-    return pc.if_else(pc.equal(number, 0.0), number, pc.sign(number))
+    return pc.if_else(pc.not_equal(number, pc.negate(number)), pc.sign(number), number)
 
 
 def _whole(
@@ -57,7 +57,7 @@ def _whole(
     name: str,
     kernel: Callable[[pa.Array], pa.Array],
     beyond: Callable[[pa.Array, pa.Array], pa.Array],
-    step: int,
+    operator: str,
 ) -> pa.Array:
     kind = value.type
     if pa.types.is_integer(kind):
@@ -66,8 +66,8 @@ def _whole(
         return value
     if pa.types.is_decimal(kind):
         cut = truncate(value)
-        one = pc.cast(pc.if_else(beyond(value, rescale(cut, kind)), step, 0), pa.int8())
-        whole = add("+", cut, pc.cast(one, pa.decimal128(3, 0)))
+        missing = pc.cast(pc.cast(beyond(value, rescale(cut, kind)), pa.int8()), pa.decimal128(3, 0))
+        whole = add(operator, cut, missing)
         return rescale(whole, pa.decimal128(min(kind.precision - kind.scale + 1, MOST_DIGITS), 0))
     return cast(kernel(_double(value, name)), "bigint")
 

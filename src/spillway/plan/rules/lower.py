@@ -40,15 +40,20 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>", exp.DPipe: "||",
     exp.IntDiv: "div",
 }  # fmt: skip
-_MAY_FAIL = (
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.Cast, exp.Anonymous, exp.Extract,
-)  # fmt: skip
+_MAY_FAIL = (exp.Div, exp.Mod, exp.IntDiv, exp.Cast)
+_FUNCTIONS_MAY_FAIL = frozenset({"mod", "div", "floor", "ceil", "ceiling"})
 _EXTRACTED = {
     "year": "year", "quarter": "quarter", "month": "month", "week": "weekofyear", "day": "day",
     "dayofweek": "dayofweek", "doy": "dayofyear", "hour": "hour", "minute": "minute",
 }  # fmt: skip
 _KEYWORDS: dict[type[exp.Expr], str] = {exp.ILike: "ilike", exp.RegexpLike: "rlike"}
 _WHOLE = re.compile(r"-?\d{1,9}")
+
+
+def _may_fail(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _FUNCTIONS_MAY_FAIL
+    return isinstance(node, _MAY_FAIL)
 
 
 def _not_literal(value: Expression) -> Expression:
@@ -98,7 +103,7 @@ class Lowering:
 
     def _try_to_descend(self, node: exp.Expr) -> Expression | None:
         """A part that must stay lazy, split; None if it cannot fail or cannot be evaluated here."""
-        if isinstance(node, exp.Column) or node.find(*_MAY_FAIL) is None:
+        if isinstance(node, exp.Column) or not any(_may_fail(part) for part in node.walk()):
             return None
         sizes = self._columns.sizes()
         try:
