@@ -77,6 +77,7 @@ def random_sql(seed: random.Random, inputs: int, *, composite: bool) -> str:
             f"upper({c}.s) || {d}.s AS t",
             f"coalesce({e}.d, {f}.d) AS m",
             f"{a}.d - {d}.d AS difference",
+            f"{a}.d * (1 - {b}.d) - {c}.d * {d}.x AS profit",
             f"CASE WHEN {b}.x > {c}.x THEN {b}.s ELSE {c}.s END AS chosen",
             f"{e}.k AS key",
             f"length({f}.s) AS size",

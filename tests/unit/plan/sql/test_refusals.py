@@ -13,8 +13,11 @@ CATALOG = {
     ),
     "b": parse_ddl("k long, j int, id long, y int, s string"),
     "c": parse_ddl("k long, id long, t string"),
+    "v": parse_ddl("k long, d decimal(38,2), day date, ts timestamp"),
+    "w": parse_ddl("k long, d decimal(38,2), day date, ts timestamp"),
 }
 JOINED = "FROM a JOIN b ON a.k = b.k"
+WIDE = "FROM v JOIN w ON v.k = w.k"
 
 
 @pytest.mark.parametrize(
@@ -73,12 +76,26 @@ JOINED = "FROM a JOIN b ON a.k = b.k"
         ("SELECT a.id FROM a JOIN b ON a.k = b.k JOIN c USING (k)", "it can be a.k and b.k"),
         ("SELECT a.id FROM a JOIN b ON a.k = b.s", "key type mismatch: a.k is bigint, b.s is string"),
         ("SELECT a.id FROM a JOIN b ON a.st = b.k", "cannot be a join key"),
-        (f"SELECT a.d * b.y AS m {JOINED}", "a.d * b.y: decimal(10,2) * int: arithmetic on decimals"),
+        (f"SELECT power(a.x, b.y) AS m {JOINED}", "power(a.x, b.y) is not supported over several inputs"),
+        (f"SELECT a.s || b.s ILIKE 'a' AS m {JOINED}", "write lower(text) LIKE"),
+        (f"SELECT a.s || b.s RLIKE 'a' AS m {JOINED}", "Java's regular expressions"),
+        (f"SELECT a.s || b.s LIKE 'a' ESCAPE '##' AS m {JOINED}", "must be one character"),
+        (f"SELECT substring(a.s || b.s, a.x) AS m {JOINED}", "combines a and b"),
+        (f"SELECT replace(a.s || b.s, 1) AS m {JOINED}", "combines a and b"),
+        (f"SELECT round(a.x / b.y, 1) AS m {JOINED}", "round(double, 1) is not supported"),
+        (f"SELECT -(v.d + w.d) AS m {WIDE}", "- of decimal(38,2) is refused, for Spark rounds it to 34"),
+        (f"SELECT coalesce(v.day, w.day) - v.day AS m {WIDE}", "write datediff(a, b)"),
+        (f"SELECT v.ts - w.ts AS m {WIDE}", "write unix_micros(a) - unix_micros(b)"),
+        (f"SELECT year(coalesce(v.ts, w.ts)) AS m {WIDE}", "cast the columns to timestamp_ntz"),
+        (f"SELECT coalesce(v.ts, w.ts) + INTERVAL 1 DAY AS m {WIDE}", "session's time zone"),
+        (f"SELECT date_trunc('day', coalesce(v.ts, w.ts)) AS m {WIDE}", "session's time zone"),
+        (f"SELECT coalesce(v.day, w.day) + INTERVAL '1-2' YEAR TO MONTH AS m {WIDE}", "a constant INTERVAL"),
+        (f"SELECT a.x + b.y < 12345678901234567890.5 AS m {JOINED}", "outside bigint"),
         (f"SELECT a.id {JOINED} WHERE a.s > b.y", "a.s > b.y: string and int do not mix"),
         (f"SELECT a.id {JOINED} WHERE a.x + b.y", "a condition must be boolean"),
         (f"SELECT regexp_extract(a.s, b.s) AS m {JOINED}", "regexp_extract(a.s, b.s) combines a and b"),
         (f"SELECT a.s LIKE b.s AS m {JOINED}", "a.s LIKE b.s combines a and b"),
-        (f"SELECT concat(a.s, b.s) LIKE 'x\\\\y' AS m {JOINED}", "after a backslash"),
+        (f"SELECT concat(a.s, b.s) LIKE 'x\\\\y' AS m {JOINED}", "comes %, _ or another"),
         (f"SELECT transform(a.arr, k -> k + a.k) AS m {JOINED}", "the parameter k of k -> k + a.k"),
         (f"SELECT NULL AS n {JOINED}", "NULL of no type"),
         (f"SELECT a.id {JOINED} WHERE a.id >", "line 1, column"),
