@@ -27,8 +27,7 @@ def choose_tree(
     scope: Scope, predicates: Predicates, graph: EqualityGraph, statistics: Statistics | None
 ) -> TreeChoice | None:
     """The tree by statistics; without them it has no sizes. None if there is only one tree."""
-    inputs = len(scope.inputs)
-    if inputs == 2 or all(len(key_class.terms) == inputs for key_class in graph.classes):
+    if all(len(key_class.terms) == len(scope.inputs) for key_class in graph.classes):
         return None
     if statistics is None:
         return TreeChoice(f"{BY_KEYS}; no statistics")

@@ -1,6 +1,6 @@
 """The search for a tree finds what trying all trees finds, and decides ties as it says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import log1p
 from typing import Any
 
@@ -112,15 +112,51 @@ def shapes(classes: Classes, inputs: Sequence[InputStatistics], filtered: str = 
     return [tree.shape for tree in search(classes, inputs, filtered)]
 
 
+CHAIN = [frozenset({0}), frozenset({0, 1}), frozenset({1, 2}), frozenset({2})]
+A, B, C, D = 1, 2, 4, 8
+
+
+class GivenSizes(JoinSizes):
+    """Sizes by the inputs that are joined; what is not given is 100."""
+
+    def __init__(self, classes: Classes, rows: Mapping[int, float], candidates: Mapping[int, float]) -> None:
+        super().__init__([InputStatistics(100, 100, {}) for _ in classes], classes)
+        self.given_rows, self.given_candidates = rows, candidates
+
+    def rows(self, mask: int) -> float:
+        return self.given_rows.get(mask, 100)
+
+    def candidates(self, parts: Sequence[int], shared: frozenset[int]) -> float:
+        return self.given_candidates.get(sum(parts), self.rows(sum(parts)))
+
+
+def by_sizes(inputs: int, rows: Mapping[int, float], candidates: Mapping[int, float] | None = None) -> Shape:
+    sizes = GivenSizes(CHAIN[:inputs], rows, candidates or {})
+    return TreeSearch("abcd"[:inputs], [False] * inputs, sizes).best()[0].shape
+
+
+def test_rows_that_are_kept_count_as_candidates_do() -> None:
+    candidates = {A | B: 1000, B | C: 900}
+    assert by_sizes(3, {A | B: 800, B | C: 800}, candidates) == ("a", ("b", "c"))
+    assert by_sizes(3, {A | B: 100, B | C: 800}, candidates) == (("a", "b"), "c")
+
+
+def test_a_little_less_work_is_no_reason_for_another_level() -> None:
+    bushy = ("a", "b"), ("c", "d")
+    assert by_sizes(4, {A | B | C: 99.9}) == bushy
+    assert by_sizes(4, {A | B | C: 1}) == ((("a", "b"), "c"), "d")
+    large = dict.fromkeys((A, B, C, D), 1e6)
+    assert by_sizes(4, {A | B | C: 1, **large}) == bushy
+
+
 def test_one_class_is_one_join() -> None:
     inputs = [InputStatistics(1e6, 1e6, {0: 10}), *[InputStatistics(100, 100, {0: 100})] * 3]
     assert shapes([frozenset({0})] * 4, inputs)[0] == ("a", "b", "c", "d")
 
 
 def test_fewer_levels_win_where_work_is_equal() -> None:
-    chain = [frozenset({0}), frozenset({0, 1}), frozenset({1, 2}), frozenset({2})]
-    inputs = [InputStatistics(100, 100, dict.fromkeys(of_input, 100.0)) for of_input in chain]
-    assert shapes(chain, inputs)[0] == (("a", "b"), ("c", "d"))
+    inputs = [InputStatistics(100, 100, dict.fromkeys(of_input, 100.0)) for of_input in CHAIN]
+    assert shapes(CHAIN, inputs)[0] == (("a", "b"), ("c", "d"))
 
 
 def test_the_filtered_input_then_the_first_is_joined_first_where_work_is_equal() -> None:
