@@ -45,6 +45,8 @@ class Graph:
         for edge in self.edges:
             if not edge.producer < edge.consumer:
                 raise StateError(f"operator {edge.producer} feeds operator {edge.consumer} before it; {BUG}")
+        if self.waits and len(self.operators) > 1:
+            raise StateError(f"an operator whose rows wait is not alone in its graph; {BUG}")
         for name in self.root_names:
             schemas = [self._schema_of(root) for root in self.roots if root.name == name]
             if any(schema != schemas[0] for schema in schemas):

@@ -7,6 +7,7 @@ import pytest
 from spillway.errors import StateError
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.state.frame.operator import FrameOperator
 from spillway.state.graph.edge import Edge, Root, Selection
 from spillway.state.graph.graph import NO_WINDOW, Graph
 from spillway.state.graph.routing import Routing, fused_stages
@@ -120,9 +121,12 @@ def test_a_plain_view_is_one_and_nothing_else_is() -> None:
         assert not other.is_one
 
 
-def test_a_cycle_and_results_with_different_columns_are_bugs() -> None:
+def test_graphs_that_nobody_can_run_are_bugs() -> None:
     with pytest.raises(StateError, match="operator 1 feeds operator 1 before it"):
         Graph((join(1), join(1)), (), edges=(Edge(1, 1, 0),))
+    frame = FrameOperator(join(1).inputs[:1], (X,), (), (0,), 0, (), 1, 0, 1, SCHEMA)
+    with pytest.raises(StateError, match="rows wait is not alone"):
+        Graph((frame, join(1)), (), edges=(Edge(0, 1, 0),))
     other = Selection((X,), pa.schema([("y", pa.int64())]))
     with pytest.raises(StateError, match="result 'a' has rows with different columns"):
         Graph((join(1),), (), roots=(Root(0, "a"), Root(0, "a", other)))
