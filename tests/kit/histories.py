@@ -119,7 +119,7 @@ def drawn(
 
 
 def cleanup_limits(most: int = 10_000) -> st.SearchStrategy[dict[str, int]]:
-    """Limits of one clean-up epoch, `most` results above all: the next one may have another amount of memory."""
+    """Limits of one clean-up epoch, with `most` results: the next one may have another amount of memory."""
     return st.fixed_dictionaries(
         {
             "range_bytes": st.sampled_from([1, 300, 800, 3_000, 1 << 40]),
