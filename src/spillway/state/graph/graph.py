@@ -120,6 +120,10 @@ class Graph:
                 roots[number] = replace(root, selection=Selection(columns, schema))
         return replace(self, operators=tuple(operators), roots=tuple(roots))
 
+    def is_final(self, number: int) -> bool:
+        """Whether the results of an operator are those of the only view as they are, and go nowhere else."""
+        return self._leaving(number) == [Root(number)]
+
     def _leaving(self, producer: int) -> list[Edge | Root]:
         """All that gets the results of an operator."""
         leaving: tuple[Edge | Root, ...] = (*self.edges, *self.roots)

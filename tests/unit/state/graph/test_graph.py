@@ -121,6 +121,15 @@ def test_a_plain_view_is_one_and_nothing_else_is() -> None:
         assert not other.is_one
 
 
+def test_results_go_straight_to_the_sink_if_they_go_nowhere_else() -> None:
+    edges, operators = (Edge(0, 1, 0),), (join(1), join(1))
+    assert [Graph(operators, (), edges, (Root(1),)).is_final(number) for number in (0, 1)] == [False, True]
+    assert not Graph(operators, (), edges, (Root(1), Root(1))).is_final(1)
+    assert not Graph(operators, (), edges, (Root(0), Root(1))).is_final(0)
+    assert not Graph(operators, (), edges, (Root(1, "named"),)).is_final(1)
+    assert not Graph(operators, (), edges, (Root(1, selection=Selection((X,), SCHEMA)),)).is_final(1)
+
+
 def test_graphs_that_nobody_can_run_are_bugs() -> None:
     with pytest.raises(StateError, match="operator 1 feeds operator 1 before it"):
         Graph((join(1), join(1)), (), edges=(Edge(1, 1, 0),))
