@@ -118,13 +118,13 @@ def drawn(
     }
 
 
-def cleanup_limits() -> st.SearchStrategy[dict[str, int]]:
-    """Limits of one clean-up epoch: the next one may have another amount of memory."""
+def cleanup_limits(most: int = 10_000) -> st.SearchStrategy[dict[str, int]]:
+    """Limits of one clean-up epoch, with `most` results: the next one may have another amount of memory."""
     return st.fixed_dictionaries(
         {
             "range_bytes": st.sampled_from([1, 300, 800, 3_000, 1 << 40]),
             "work": st.sampled_from([5, 200, 1 << 40]),
-            "results": st.sampled_from([3, 20, 10_000]),
+            "results": st.sampled_from([results for results in (3, 20, 10_000) if results <= most]),
             "block_rows": st.sampled_from([1, 2, 1000]),
         }
     )

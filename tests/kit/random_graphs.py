@@ -22,7 +22,7 @@ from spillway.state.rows.xxhash import xxhash64
 from spillway.state.select.operator import SelectOperator
 from spillway.state.step.operator import HASH_WIRE_COLUMN, TAG_COLUMN, WireInput
 
-MOST_RESULTS = 1_500
+MOST_RESULTS = 600
 """Of all operators together."""
 SOURCES, COLUMNS = 3, ("c0", "c1", "c2")
 SLOTS = ("s0", "s1", "s2")
@@ -114,7 +114,7 @@ def arriving(draw: st.DrawFn) -> list[Rows]:
     """The rows of each epoch; values are few, some are null, and each row has a number of its own."""
     random = np.random.default_rng(draw(st.integers(0, (1 << 32) - 1)))
     values, nulls = draw(st.integers(2, 6)), draw(st.sampled_from([0, 0.15]))
-    epochs: list[Rows] = [[] for _ in range(draw(st.integers(1, 6)))]
+    epochs: list[Rows] = [[] for _ in range(draw(st.integers(2, 6)))]
     for number in range(draw(st.integers(6, 40))):
         drawn = [None if random.random() < nulls else int(random.integers(values)) for _ in range(2)]
         epochs[random.integers(len(epochs))].append(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway.errors import JobError
-from spillway.policy.distribution import distributed
+from spillway.policy.distribution import distributed, graph_placement
 
 
 def test_golden() -> None:
@@ -62,3 +62,9 @@ def test_bad_distributions_are_refused(distribution: object, message: str) -> No
 def test_every_processor_needs_a_group() -> None:
     with pytest.raises(JobError, match="needs a group for each processor"):
         distributed("even", 2, 3)
+
+
+def test_operators_with_few_groups_share_the_processors_out_in_turn() -> None:
+    assert graph_placement("even", (4, 1, 2, 6, 1), 3) == (0, 0, 1, 2, 0, 1, 2, 0, 0, 1, 1, 2, 2, 0)
+    assert graph_placement([1, 3], (4, 1, 1), 2) == (0, 1, 1, 1, 0, 1)
+    assert graph_placement("hash", (12,), 3) == distributed("hash", 12, 3)

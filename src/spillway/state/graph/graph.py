@@ -45,6 +45,8 @@ class Graph:
         for edge in self.edges:
             if not edge.producer < edge.consumer:
                 raise StateError(f"operator {edge.producer} feeds operator {edge.consumer} before it; {BUG}")
+        if self.waits and len(self.operators) > 1:
+            raise StateError(f"an operator whose rows wait is not alone in its graph; {BUG}")
         for name in self.root_names:
             schemas = [self._schema_of(root) for root in self.roots if root.name == name]
             if any(schema != schemas[0] for schema in schemas):
@@ -117,6 +119,10 @@ class Graph:
                 columns = tuple(ColumnRef(0, place) for place in range(len(schema)))
                 roots[number] = replace(root, selection=Selection(columns, schema))
         return replace(self, operators=tuple(operators), roots=tuple(roots))
+
+    def is_final(self, number: int) -> bool:
+        """Whether the results of an operator are those of the only view as they are, and go nowhere else."""
+        return self._leaving(number) == [Root(number)]
 
     def _leaving(self, producer: int) -> list[Edge | Root]:
         """All that gets the results of an operator."""

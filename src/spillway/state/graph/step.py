@@ -64,7 +64,7 @@ class StageStep:
 
     def _outlet(self, number: int, inbox: Inbox, outgoing: Outgoing | None) -> GraphOutlet | None:
         routing, graph = self.routing, self.routing.graph
-        if graph.is_one:
+        if graph.is_final(number):
             return None
 
         def send(processor: int, operator: int, batch: pa.RecordBatch) -> None:

@@ -94,5 +94,5 @@ def _columns(rows: pa.RecordBatch) -> Columns:
 def _piece_rows(batch: pa.RecordBatch, limits: Limits) -> int:
     if limits.chunk_bytes >= NO_BOUND:
         return limits.chunk_rows
-    row_bytes = max(1, batch.nbytes // max(1, batch.num_rows))
+    row_bytes: int = max(1, batch.nbytes // max(1, batch.num_rows))
     return min(limits.chunk_rows, max(LEAST_ROWS, limits.chunk_bytes // row_bytes))

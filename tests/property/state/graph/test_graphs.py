@@ -9,10 +9,13 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from kit.examples import tries
-from kit.histories import Check, History, Player, drawn
+from kit.histories import Check, History, Player, cleanup_limits, drawn
 from kit.random_graphs import MOST_RESULTS, GraphWire, arriving, graphs
 
 GROUPS = 3
+
+
+MASK = (1 << 5 * GROUPS) - 1
 
 
 @st.composite
@@ -20,8 +23,20 @@ def histories(draw: st.DrawFn) -> History:
     return {
         "graph": draw(graphs(GROUPS)),
         "epochs": draw(arriving()),
-        **drawn(draw, [GROUPS], mask=(1 << 15) - 1),
+        **drawn(draw, [GROUPS], mask=MASK),
+        **(draw(busy()) if draw(st.booleans()) else {}),
     }
+
+
+def busy() -> st.SearchStrategy[History]:
+    """Generations end and clean-ups begin after most batches, and a clean-up takes several epochs."""
+    return st.fixed_dictionaries(
+        {
+            "spills": st.lists(st.integers(1, MASK), min_size=8, max_size=16),
+            "cleanups": st.lists(st.integers(0, 2), min_size=6, max_size=6),
+            "cleanup_limits": st.lists(cleanup_limits(most=20), min_size=1, max_size=2),
+        }
+    )
 
 
 @pytest.mark.histories
