@@ -47,7 +47,7 @@ _EXTRACTED = {
     "dayofweek": "dayofweek", "doy": "dayofyear", "hour": "hour", "minute": "minute",
 }  # fmt: skip
 _KEYWORDS: dict[type[exp.Expr], str] = {exp.ILike: "ilike", exp.RegexpLike: "rlike"}
-_WHOLE = re.compile(r"-?\d{1,9}")
+_WHOLE = re.compile(r"-?\d{1,6}")
 
 
 def _may_fail(node: exp.Expr) -> bool:
