@@ -18,6 +18,7 @@ from spillway.plan.expression.types import spark_type
 
 _LOCAL = pa.timestamp("us")
 _DAY_US = 86_400_000_000
+_LAST_DAY = (2**63 - 1) // _DAY_US - 1
 _MONTHS: Mapping[str, int] = MappingProxyType({"month": 1, "year": 12})
 _MICROSECONDS: Mapping[str, int] = MappingProxyType(
     {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": _DAY_US, "week": 7 * _DAY_US}
@@ -106,7 +107,10 @@ def _plus_months(value: pa.Array, months: int) -> pa.Array:
     shifted = month + months
     first, following = shifted.astype("datetime64[D]"), (shifted + 1).astype("datetime64[D]")
     moved = first + np.minimum(dates - month.astype("datetime64[D]"), following - first - 1)
-    result = moved.astype(np.int64) * unit + time
+    days = moved.astype(np.int64)
+    if np.abs(days).max(initial=0) > _LAST_DAY:
+        raise ViewError(f"a {spark_type(kind)} plus {months} months is out of range")
+    result = days * unit + time
     narrow = pa.int32() if pa.types.is_date(kind) else pa.int64()
     return pc.if_else(value.is_valid(), pa.array(result).cast(narrow), pa.scalar(None, narrow)).cast(kind)
 

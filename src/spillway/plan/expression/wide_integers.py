@@ -94,11 +94,11 @@ def divide(dividend: pa.Array, places: int, divisor: pa.Array) -> tuple[pa.Array
         dividend.view(pa.decimal256(38, 0)),
         shift(divisor, more).view(pa.decimal256(places + more - 1, 0)),
     ).view(WHOLE)
-    quotient, rest = _corrected(shift(dividend, places), divisor, guess)
+    quotient, rest = corrected(shift(dividend, places), divisor, guess)
     return _signed(signs_differ, quotient), _signed(negative, rest)
 
 
-def _corrected(dividend: pa.Array, divisor: pa.Array, quotient: pa.Array) -> tuple[pa.Array, pa.Array]:
+def corrected(dividend: pa.Array, divisor: pa.Array, quotient: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The quotient, from a guess, and the remainder; neither operand is negative.
 
     The floating-point quotient of what is left says how far off the guess is; it is rounded down, so that

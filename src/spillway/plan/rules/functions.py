@@ -32,13 +32,10 @@ def _values(least: int, most: int | None = None) -> range:
 
 
 _BY_NAME: dict[str, Function] = {
-    **{
-        name: Function(name, _values(1))
-        for name in ("abs", "upper", "lower", "length", "sqrt", "floor", "ceil")
-    },
-    **{name: Function(name, _values(1)) for name in sorted(PARTS)},
+    **{name: Function(name, _values(1)) for name in (*sorted(PARTS), "upper", "lower", "length")},
+    **{name: Function(name, _values(1)) for name in ("abs", "sign", "sqrt", "floor", "ceil")},
+    **{name: Function(name, _values(1)) for name in ("trim", "ltrim", "rtrim")},
     **{name: Function(name, _values(2)) for name in ("date_add", "date_sub", "datediff", "nullif")},
-    **{name: Function(name, _values(1), ("string",), 1) for name in ("ltrim", "rtrim", "trim")},
     **{name: Function(name, _values(1), ("int", "string"), 1) for name in ("lpad", "rpad")},
     **{name: Function(name, _values(2, _MANY)) for name in ("least", "greatest", "concat_ws")},
     "concat": Function("concat", _values(1, _MANY)),
@@ -48,7 +45,6 @@ _BY_NAME: dict[str, Function] = {
     "mod": Function("%", _values(2)),
     "replace": Function("replace", _values(1), ("string", "string"), 1),
     "round": Function("round", _values(1), ("int",), 1),
-    "sign": Function("sign", _values(1)),
     "substring": Function("substring", _values(1), ("int", "int"), 1),
     "trunc": Function("trunc", _values(1), ("string",)),
 }

@@ -47,7 +47,7 @@ _EXTRACTED = {
     "dayofweek": "dayofweek", "doy": "dayofyear", "hour": "hour", "minute": "minute",
 }  # fmt: skip
 _KEYWORDS: dict[type[exp.Expr], str] = {exp.ILike: "ilike", exp.RegexpLike: "rlike"}
-_WHOLE = re.compile(r"-?\d{1,9}")
+_WHOLE = re.compile(r"-?\d{1,6}")
 
 
 def _may_fail(node: exp.Expr) -> bool:
@@ -220,8 +220,12 @@ class Lowering:
         """`trim(BOTH ' ' FROM text)`, each word of which may be left out."""
         names = {"LEADING": "ltrim", "TRAILING": "rtrim", "": "trim", "BOTH": "trim"}
         name = names[str(node.args.get("position") or "").upper()]
-        characters = node.args.get("expression")
-        return self._call(name, [node.this, *([] if characters is None else [characters])], node, lazy)
+        if (given := node.args.get("expression")) is None:
+            return self._call(name, [node.this], node, lazy)
+        characters = read_literal(given)
+        if characters is None or characters.type != "string":
+            raise self._unsupported(node)
+        return Call(name, (self._lower(node.this, lazy), characters))
 
     def _extract(self, node: exp.Expr, lazy: bool) -> Expression:
         part = _EXTRACTED.get(node.this.name.lower())

@@ -81,6 +81,8 @@ WIDE = "FROM v JOIN w ON v.k = w.k"
         (f"SELECT a.s || b.s RLIKE 'a' AS m {JOINED}", "Java's regular expressions"),
         (f"SELECT a.s || b.s LIKE 'a' ESCAPE '##' AS m {JOINED}", "must be one character"),
         (f"SELECT substring(a.s || b.s, a.x) AS m {JOINED}", "combines a and b"),
+        (f"SELECT ltrim(a.s || b.s, 'x') AS m {JOINED}", "combines a and b"),
+        (f"SELECT trim(a.s || b.s, 'x') AS m {JOINED}", "combines a and b"),
         (f"SELECT replace(a.s || b.s, 1) AS m {JOINED}", "combines a and b"),
         (f"SELECT round(a.x / b.y, 1) AS m {JOINED}", "round(double, 1) is not supported"),
         (f"SELECT -(v.d + w.d) AS m {WIDE}", "- of decimal(38,2) is refused, for Spark rounds it to 34"),
