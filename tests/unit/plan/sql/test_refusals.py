@@ -28,7 +28,7 @@ WIDE = "FROM v JOIN w ON v.k = w.k"
         ("SELECT a.id FROM a LEFT SEMI JOIN b ON a.k = b.k", "LEFT SEMI JOIN is not supported yet"),
         ("SELECT a.id FROM a LEFT ANTI JOIN b ON a.k = b.k", "LEFT ANTI JOIN is not supported yet"),
         ("SELECT a.id FROM a NATURAL JOIN b",
-         "NATURAL JOIN is not supported yet: NATURAL JOIN b; write JOIN"),
+         "NATURAL JOIN is not supported yet: NATURAL JOIN b (line 1, column 20); write JOIN"),
         ("SELECT a.id FROM a CROSS JOIN b", "needs an equi-join between a and b"),
         ("SELECT a.id FROM a JOIN b ON a.k < b.k",
          "needs an equi-join between a and b; a.k < b.k is not one"),
@@ -39,12 +39,14 @@ WIDE = "FROM v JOIN w ON v.k = w.k"
         (f"SELECT DISTINCT a.id {JOINED}", "DISTINCT is not supported yet"),
         (f"SELECT a.id {JOINED} ORDER BY a.id", "ORDER BY is not supported yet: ORDER BY a.id"),
         (f"SELECT a.id {JOINED} LIMIT 3", "LIMIT is not supported yet: LIMIT 3"),
-        (f"SELECT a.id {JOINED} UNION ALL SELECT a.id {JOINED}", "UNION is not supported yet"),
-        (f"WITH q AS (SELECT 1) SELECT a.id {JOINED}", "WITH is not supported yet: WITH q AS (SELECT 1)"),
-        ("SELECT a.id FROM a, (SELECT * FROM b) b WHERE a.k = b.k",
-         "a subquery in FROM is not supported yet"),
-        (f"SELECT a.id {JOINED} WHERE a.id IN (SELECT id FROM c)", "a subquery is not supported yet"),
-        (f"SELECT a.id {JOINED} WHERE EXISTS (SELECT 1 FROM c)", "a subquery is not supported yet"),
+        (f"SELECT a.id {JOINED} UNION ALL SELECT a.id {JOINED}", "UNION ALL is not supported yet"),
+        (f"SELECT a.id {JOINED} UNION SELECT a.id {JOINED}", "UNION is not supported yet"),
+        (f"SELECT a.id {JOINED} EXCEPT SELECT a.id {JOINED}", "EXCEPT is not supported yet"),
+        (f"WITH q AS (SELECT 1) SELECT a.id {JOINED}", "this one has no FROM: SELECT 1"),
+        (f"SELECT a.id {JOINED} WHERE a.id IN (SELECT id FROM c)", "IN with a subquery is not supported yet"),
+        (f"SELECT a.id {JOINED} WHERE EXISTS (SELECT 1 FROM c)",
+         "EXISTS with a subquery is not supported yet"),
+        (f"SELECT a.id {JOINED} WHERE a.id > (SELECT 1 FROM c)", "a scalar subquery is not supported yet"),
         (f"SELECT sum(a.x) OVER (PARTITION BY a.k) AS n {JOINED}", "a window function is not supported yet"),
         ("SELECT a.id FROM a LATERAL VIEW explode(arr) t AS e JOIN b ON a.k = b.k",
          "LATERAL VIEW is not supported"),
@@ -131,4 +133,67 @@ def test_refused(sql: str, words: str) -> None:
 def test_a_fragment_cannot_leave_its_clause(view: View, words: str) -> None:
     with pytest.raises(ViewError) as refused:
         plan_view(view, CATALOG)
+    assert words in str(refused.value)
+
+
+NESTED = """SELECT t.k
+FROM (SELECT k
+      FROM a {}) t JOIN b ON t.k = b.k"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (NESTED.format("GROUP BY k"), "GROUP BY k (line 3, column 14); aggregate"),
+        (NESTED.format("WHERE k > 1 LIMIT 3"), "LIMIT 3 (line 3, column 26)"),
+        (NESTED.format("ORDER BY a.k"), "ORDER BY a.k (line 3, column 14)"),
+        (NESTED.format("LEFT JOIN c USING (k)"), "LEFT JOIN c USING (k) (line 3, column 14)"),
+        (NESTED.format("EXCEPT SELECT k FROM c"), "SELECT k FROM c (line 3, column 14)"),
+        (NESTED.format("WHERE k NOT IN (SELECT k FROM c)"), "(line 3, column 26)"),
+        (NESTED.format("WHERE EXISTS (SELECT 1 FROM c)"), "(line 3, column 20)"),
+        ("WITH v AS (SELECT DISTINCT k FROM a) SELECT v.k FROM v JOIN b USING (k)", "(line 1, column 19)"),
+        ("WITH v AS (SELECT k FROM a)\nSELECT DISTINCT v.k FROM v, b", "(line 2, column 8)"),
+        ("SELECT DISTINCT k FROM (SELECT DISTINCT k FROM a) t", "(line 1, column 8)"),
+        ("SELECT k, max(x) AS m FROM (SELECT * FROM a) t", "max(x) (line 1, column 11)"),
+        ("WITH RECURSIVE v AS (SELECT k FROM a) SELECT * FROM v", "WITH RECURSIVE is not supported yet"),
+        ("FROM a\n|> WHERE k > 1", "|> is not supported yet (line 2, column 1)"),
+        ("SELECT k FROM (SELECT k FROM a) t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE is not supported yet"),
+        ("SELECT t.k FROM a JOIN (b JOIN c USING (k)) ON a.k = b.k",
+         "a join in parentheses is not supported yet"),
+        ("SELECT k FROM a UNION ALL BY NAME SELECT k FROM b", "UNION BY NAME is not supported yet"),
+        ("(SELECT k FROM a) LIMIT 1", "LIMIT is not supported yet"),
+    ],
+)  # fmt: skip
+def test_a_refused_clause_has_a_place(sql: str, words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        plan_view(View.sql(sql), CATALOG)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT t.k FROM (SELECT k, id AS K FROM a) t JOIN b USING (k)", "two columns of t are called K"),
+        ("WITH v (p, q) AS (SELECT k FROM a) SELECT * FROM v", "v names 2 columns, but its query has 1"),
+        ("WITH v AS (SELECT k FROM a), V AS (SELECT k FROM b) SELECT * FROM v",
+         "two WITH queries are called V"),
+        ("WITH v AS (SELECT w.k FROM w), w AS (SELECT k FROM a) SELECT * FROM v",
+         "unknown source w in FROM"),
+        ("WITH v AS (SELECT k FROM a) SELECT k FROM other.v", "unknown source other.v in FROM"),
+        ("SELECT t.j FROM (SELECT k FROM a) t JOIN b USING (k)", "unknown column t.j; did you mean t.k?"),
+        ("SELECT a.k FROM (SELECT k FROM a) t JOIN b USING (k)", "unknown input a in a.k"),
+        ("SELECT k FROM (SELECT k FROM a) t JOIN b ON t.k = b.k", "ambiguous column k: write t.k or b.k"),
+        ("SELECT k FROM a UNION ALL SELECT k, id FROM b", "the sides of UNION ALL have 1 and 2 columns"),
+        ("SELECT t.k FROM (SELECT k FROM a) t JOIN b USING (k) UNION ALL SELECT k FROM c",
+         "UNION ALL is not supported yet"),
+        ("SELECT t.k FROM (SELECT k FROM a) t", "a view joins at least two inputs; this one reads only a"),
+        ("SELECT t.id FROM (SELECT id FROM a) t CROSS JOIN b", "needs an equi-join between a and b"),
+        ("SELECT transform(t.arr, k -> k + t.z) AS n FROM (SELECT arr, k AS z, j FROM a) t JOIN b USING (j)",
+         "the parameter k of k -> k + a.k is also a column that it uses"),
+    ],
+)  # fmt: skip
+def test_names_of_derived_tables(sql: str, words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        plan_view(View.sql(sql), CATALOG)
     assert words in str(refused.value)
