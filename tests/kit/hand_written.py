@@ -97,7 +97,7 @@ def record_json(record: EpochRecord) -> dict[str, Any]:
         "added": [run_json(run) for run in record.added],
         "replaced": [[name, to_hex(groups)] for name, groups in record.replaced],
         "pending": queues_json(record.pending),
-        "files": [list(file) for file in record.files],
+        "files": {name: [list(file) for file in files] for name, files in record.files.items()},
         "counters": counters_json(record.counters),
         "placement": None if record.placement is None else list(record.placement),
         "processors": record.processors,
@@ -112,6 +112,7 @@ def record_json(record: EpochRecord) -> dict[str, Any]:
         "latest": list(record.latest),
         "watermark": record.watermark,
         "suspended": to_hex(record.suspended),
+        "delivered": record.delivered,
         "lineage": {str(group): list(counts) for group, counts in record.lineage.items()},
     }
 
@@ -130,6 +131,10 @@ def manifest_json(manifest: Manifest) -> dict[str, Any]:
         "latest": list(manifest.latest),
         "watermark": manifest.watermark,
         "suspended": to_hex(manifest.suspended),
+        "owed": {
+            name: [[epoch.sequence, [list(file) for file in epoch.files]] for epoch in epochs]
+            for name, epochs in manifest.owed.items()
+        },
         "batch_token": manifest.batch_token,
     }
 
@@ -189,6 +194,7 @@ def identity_json(identity: Identity) -> dict[str, Any]:
         "groups": identity.groups,
         "sources": {name: [format_, place] for name, format_, place in identity.sources},
         "sink": identity.sink,
+        "tree": identity.tree,
     }
 
 

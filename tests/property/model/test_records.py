@@ -26,7 +26,7 @@ from spillway.policy.placement.suggestion import ForcedSpill, Move
 from spillway.state.graph.level_message import LevelMessage
 from spillway.state.log.group_state import GroupState
 from spillway.state.log.manifest import Manifest
-from spillway.state.log.record import Counters, EpochRecord
+from spillway.state.log.record import Counters, EpochRecord, OwedEpoch
 from spillway.state.orders.report import Report
 from spillway.state.rows.cursor import Cursor
 from spillway.state.rows.pending import Pending
@@ -80,7 +80,8 @@ CURSORS = st.builds(Cursor, MASKS, st.booleans(), st.integers(-(2**63), 2**63 - 
 SLICES = tuples(st.tuples(TEXTS, MASKS))
 QUEUES = st.dictionaries(FEW, tuples(PENDING), max_size=3)
 COUNTERS = st.builds(Counters, *[COUNTS] * 11)
-FILES = tuples(st.tuples(TEXTS, COUNTS, COUNTS))
+FILES = st.dictionaries(TEXTS, tuples(st.tuples(TEXTS, COUNTS, COUNTS)), max_size=3)
+OWED = st.builds(OwedEpoch, COUNTS, tuples(st.tuples(TEXTS, COUNTS, COUNTS)))
 PLACEMENTS = tuples(FEW)
 RECORDS = st.builds(
     EpochRecord,
@@ -105,6 +106,7 @@ RECORDS = st.builds(
     latest=LATEST,
     watermark=st.none() | COUNTS,
     suspended=MASKS,
+    delivered=st.dictionaries(TEXTS, COUNTS, max_size=3),
     lineage=TRIPLES,
 )
 MANIFESTS = st.builds(
@@ -121,6 +123,7 @@ MANIFESTS = st.builds(
     latest=LATEST,
     watermark=st.none() | COUNTS,
     suspended=MASKS,
+    owed=st.dictionaries(TEXTS, tuples(OWED), max_size=3),
     batch_token=COUNTS,
 )
 REPORTS = st.builds(
@@ -176,6 +179,7 @@ IDENTITIES = st.builds(
         lambda places: tuple((name, *place) for name, place in places.items())
     ),
     TEXTS,
+    st.none() | TEXTS,
 )
 
 

@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spillway.errors import ViewError
@@ -95,8 +95,9 @@ def test_digits_before_the_point(value: pa.Array) -> None:
 
 
 @given(whole_numbers(76), st.integers(0, 70))
+@example(10**56 - 10**13, 15)
 def test_digits_are_cut_off_exactly(number: int, places: int) -> None:
-    """Arrow's own division gives 10**53 - 11 without 15 digits one too small."""
+    """Arrow's own division is wrong for the example."""
     value = pa.array([Decimal(0), Decimal(number), Decimal(-number)], wide.WHOLE)[1:]
     kept = number // 10**places
     assert wide.cut(value, places).to_pylist() == [kept, -kept]
@@ -124,6 +125,16 @@ def test_a_wrong_guess_of_a_quotient_is_corrected(guess: int) -> None:
     assert list(zip(quotient.to_pylist(), rest.to_pylist(), strict=True)) == [
         divmod(*pair) for pair in numbers
     ]
+
+
+def test_a_remainder_needs_a_quotient_that_spark_can_hold() -> None:
+    divisor = pa.array([Decimal("0.07")], pa.decimal128(2, 2))
+    small, large = (pa.array([Decimal("9" * digits)], pa.decimal128(38, 0)) for digits in (37, 38))
+    assert decimals.remainder(small, divisor).to_pylist() == [Decimal("0.04")]
+    with pytest.raises(ViewError, match="more than 39 digits"):
+        decimals.remainder(large, divisor)
+    power = pa.array([Decimal(10) ** 37], pa.decimal128(38, 0))
+    assert decimals.remainder(power, pa.array([Decimal("0.001")])).to_pylist() == [Decimal(0)]
 
 
 def test_common_types_keep_the_digits_before_the_point() -> None:

@@ -84,6 +84,7 @@ WIDE = "FROM v JOIN w ON v.k = w.k"
         (f"SELECT a.s || b.s LIKE 'a' ESCAPE '##' AS m {JOINED}", "must be one character"),
         (f"SELECT substring(a.s || b.s, a.x) AS m {JOINED}", "combines a and b"),
         (f"SELECT ltrim(a.s || b.s, 'x') AS m {JOINED}", "combines a and b"),
+        (f"SELECT trim(5 FROM a.s || b.s) AS m {JOINED}", "combines a and b"),
         (f"SELECT trim(a.s || b.s, 'x') AS m {JOINED}", "combines a and b"),
         (f"SELECT replace(a.s || b.s, 1) AS m {JOINED}", "combines a and b"),
         (f"SELECT round(a.x / b.y, 1) AS m {JOINED}", "round(double, 1) is not supported"),
