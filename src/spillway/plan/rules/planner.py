@@ -6,8 +6,8 @@
 The plan's answer is the view's answer: filters and projections move below the join, equalities over all
 inputs become its key, everything else stays above it as the residual predicate. Without a key over all
 inputs, where statistics find a tree with less work (`tree_choice`), or where the user gives a tree,
-`tree_planner` takes over. `join_block` makes one block of WITH and derived tables. `frame_planner` plans a view
-of one stream with OVER clauses.
+`tree_planner` takes over. `join_block` makes one block of WITH and derived tables. `frame_planner` plans a
+view of one stream with OVER clauses.
 """
 
 from __future__ import annotations
