@@ -13,7 +13,7 @@ from spillway.maintain.definition import ViewDefinition, define_view, wide
 from spillway.maintain.delta import WEIGHT, delta_schema, row_schema
 from spillway.maintain.execute import Answer
 from spillway.maintain.explain import explain_dict, explain_text
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.maintenance import (
     Backend,
     Maintenance,
@@ -42,9 +42,9 @@ __all__ = [
     "CostChoice",
     "CostFunction",
     "CostSample",
+    "Edge",
     "FailedRoundEntry",
     "FixedChoice",
-    "JoinEdge",
     "KeySet",
     "MaintainJob",
     "Maintenance",

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from spillway.errors import ViewError
 from spillway.maintain.aggregation import Aggregation, is_aggregated, read_aggregation
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.model import Catalog, Column, View
 from spillway.plan.expression import arrow_type
 from spillway.plan.sql import (
@@ -86,7 +86,7 @@ class ViewDefinition:
     def wide_columns(self, nodes: Iterable[int]) -> list[str]:
         return [wide(node, place) for node in nodes for place in range(len(self.inputs[node].columns))]
 
-    def edge_columns(self, edge: JoinEdge, node: int) -> tuple[int, ...]:
+    def edge_columns(self, edge: Edge, node: int) -> tuple[int, ...]:
         """The positions of the columns of `node` in an edge."""
         return tuple(self.inputs[node].position(name) for name in edge.columns(node))
 
@@ -152,7 +152,7 @@ def _check_plain(node: exp.Expr) -> None:
             )
 
 
-def _edges(equalities: Iterable[Equality], scope: Scope) -> tuple[JoinEdge, ...]:
+def _edges(equalities: Iterable[Equality], scope: Scope) -> tuple[Edge, ...]:
     """One edge per pair of inputs that equalities join."""
     pairs: dict[tuple[int, int], list[tuple[str, str]]] = {}
     for equality in equalities:
@@ -175,7 +175,7 @@ def _edges(equalities: Iterable[Equality], scope: Scope) -> tuple[JoinEdge, ...]
         known = pairs.setdefault((sides[0].input, sides[1].input), [])
         if pair not in known:
             known.append(pair)
-    return tuple(JoinEdge(left, right, tuple(columns)) for (left, right), columns in pairs.items())
+    return tuple(Edge(left, right, tuple(columns)) for (left, right), columns in pairs.items())
 
 
 def _used_columns(nodes: Iterable[exp.Expr], scope: Scope) -> tuple[tuple[Column, ...], ...]:

@@ -21,7 +21,7 @@ _HEURISTIC_PATHS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class JoinEdge:
+class Edge:
     """`left.a = right.b AND ...`: the columns of two inputs that must be equal, pair by pair."""
 
     left: int
@@ -45,7 +45,7 @@ class ViewGraph:
     """`names` are the inputs in FROM order; edges name them by position."""
 
     names: tuple[str, ...]
-    edges: tuple[JoinEdge, ...]
+    edges: tuple[Edge, ...]
 
     @property
     def nodes(self) -> range:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Part, Take
 
 Row = tuple[tuple[str, object], ...]
@@ -59,7 +59,7 @@ def _join(graph: ViewGraph, rows: WideBag, node: int, state: Bag, part: Part) ->
     return Counter({wide: weight for wide, weight in joined.items() if weight})
 
 
-def _equal(edge: JoinEdge, wide: Wide, node: int, row: Row) -> bool:
+def _equal(edge: Edge, wide: Wide, node: int, row: Row) -> bool:
     other = wide[edge.other(node)]
     assert other is not None
     left, right = dict(other), dict(row)

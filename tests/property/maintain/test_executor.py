@@ -16,7 +16,7 @@ from kit.tables import changes, plus
 from spillway.maintain.definition import InputDefinition, OutputDefinition, ViewDefinition
 from spillway.maintain.delta import delta_schema, row_schema
 from spillway.maintain.execute import Answer, ExecutionMetrics, Executor
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.plan import MaintenancePlan, MaintenanceQuery, Part, Take, Union
 from spillway.maintain.slots import Slots
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
@@ -37,7 +37,7 @@ def views(draw: st.DrawFn) -> ViewDefinition:
     if n > 2 and draw(st.booleans()):
         ends.append((1, n - 1))
     pairs = st.lists(st.tuples(*[st.sampled_from("ab")] * 2), min_size=1, max_size=2, unique=True).map(tuple)
-    edges = tuple(JoinEdge(a, b, draw(pairs)) for a, b in dict.fromkeys(ends))
+    edges = tuple(Edge(a, b, draw(pairs)) for a, b in dict.fromkeys(ends))
     kinds = st.sampled_from(["smallint", "int", "bigint"])
     inputs = tuple(
         InputDefinition(
@@ -84,7 +84,7 @@ def recomputed(view: ViewDefinition, states: Sequence[Bag]) -> Counter[tuple[Any
     found: Counter[tuple[Any, ...]] = Counter()
     for rows in product(*kept):
 
-        def holds(edge: JoinEdge, rows: tuple[Row, ...] = rows) -> bool:
+        def holds(edge: Edge, rows: tuple[Row, ...] = rows) -> bool:
             ends = [[rows[n][place[c]] for c in edge.columns(n)] for n in (edge.left, edge.right)]
             return None not in ends[0] and ends[0] == ends[1]
 
@@ -150,7 +150,7 @@ def two_inputs(filter_: str | None = None) -> ViewDefinition:
     inputs = tuple(
         InputDefinition(name, name, (Column("a", "bigint"), Column("b", "bigint")), filter_) for name in "rs"
     )
-    graph = ViewGraph(("r", "s"), (JoinEdge(0, 1, (("a", "a"),)),))
+    graph = ViewGraph(("r", "s"), (Edge(0, 1, (("a", "a"),)),))
     return ViewDefinition(
         "text", inputs, graph, None, (OutputDefinition("x", "c0_1"), OutputDefinition("y", "c1_1"))
     )
@@ -184,7 +184,7 @@ def test_equal_rows_of_a_delta_are_summed_before_the_filter_and_the_connection_e
 
 
 def test_tables_are_dropped_after_their_last_use() -> None:
-    graph = ViewGraph(("r", "s"), (JoinEdge(0, 1, (("a", "a"),)),))
+    graph = ViewGraph(("r", "s"), (Edge(0, 1, (("a", "a"),)),))
     steps = (
         Take(0, 0, 2),
         MaintenanceQuery(1, (Part(2, 3, False, (0,)), Part(0, 4, False, (0,)))),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit.examples import tries
 from kit.tables import changes, plus
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.reference import Bag, Row, execute, recompute
 from spillway.maintain.strategies.registry import STRATEGIES, plan_round
 
@@ -36,7 +36,7 @@ def graphs(draw: st.DrawFn, largest: int = 6) -> ViewGraph:
     columns = st.sampled_from(COLUMNS)
     pairs = st.lists(st.tuples(columns, columns), min_size=1, max_size=2, unique=True).map(tuple)
     names = draw(st.permutations(range(n)))
-    edges = (JoinEdge(names[a], names[b], draw(pairs)) for a, b in ends)
+    edges = (Edge(names[a], names[b], draw(pairs)) for a, b in ends)
     return ViewGraph(tuple(f"r{node}" for node in range(n)), tuple(edges))
 
 
@@ -68,7 +68,7 @@ def rows(*values: Sequence[object]) -> list[Row]:
 
 
 def test_the_reference_itself_against_a_case_by_hand() -> None:
-    graph = ViewGraph(("r", "s"), (JoinEdge(0, 1, (("a", "b"),)),))
+    graph = ViewGraph(("r", "s"), (Edge(0, 1, (("a", "b"),)),))
     left, right = Counter(rows((1, 0), (1, 0), (None, 0))), Counter(rows((7, 1), (8, None)))
     joined = recompute(graph, [left, right])
     assert joined == Counter({(rows((1, 0))[0], rows((7, 1))[0]): 2})

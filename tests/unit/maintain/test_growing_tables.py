@@ -11,7 +11,7 @@ import pytest
 
 from spillway.job import read_maintain_job
 from spillway.maintain.choice import CostChoice, candidates
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.maintenance import open_maintenance
 from spillway.maintain.plan import RECOMPUTE, MaintenancePlan
 from spillway.maintain.query_cost import QueryCost
@@ -77,7 +77,7 @@ def test_a_view_loaded_over_empty_tables_makes_no_products(
 def chain(cardinalities: Sequence[int]) -> tuple[ViewGraph, QueryCost]:
     size = len(cardinalities)
     graph = ViewGraph(
-        tuple(f"r{n}" for n in range(size)), tuple(JoinEdge(n, n + 1, (("y", "x"),)) for n in range(size - 1))
+        tuple(f"r{n}" for n in range(size)), tuple(Edge(n, n + 1, (("y", "x"),)) for n in range(size - 1))
     )
     directions = [(number, end) for number in range(size - 1) for end in (number, number + 1)]
     flat = CostFunction((0.001, 0.0, 0.0, 0, 0, 0, 0))

@@ -5,7 +5,7 @@ with `graph` and `edge`, then `routing` and `step`; `parcel` is what travels bet
 operators are looked up by kind.
 """
 
-from spillway.state.graph.edge import Edge, Root, Selection
+from spillway.state.graph.edge import Root, RowEdge, Selection
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.inbox import Inbox, OverflowedEpochError
 from spillway.state.graph.level_message import LevelMessage, TornEpochError, consistent_reports
@@ -17,7 +17,6 @@ from spillway.state.graph.translation import merged_files
 
 __all__ = [
     "SCAN",
-    "Edge",
     "Graph",
     "Inbox",
     "LevelMessage",
@@ -26,6 +25,7 @@ __all__ = [
     "Quota",
     "Root",
     "Routing",
+    "RowEdge",
     "Selection",
     "StageStep",
     "TornEpochError",

@@ -31,7 +31,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class RowEdge:
     """From the results of an operator to an input of another."""
 
     producer: int

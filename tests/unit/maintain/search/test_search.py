@@ -10,7 +10,7 @@ from math import sqrt
 import pytest
 
 from spillway.maintain.choice import CostChoice, candidates
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.query_cost import QueryCost
 from spillway.maintain.regression import CostFunction, CostSample, fit
 from spillway.maintain.round_report import RoundReport
@@ -24,7 +24,7 @@ NINE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (0, 4), 
 
 
 def graph(n: int, ends: list[tuple[int, int]]) -> ViewGraph:
-    return ViewGraph(tuple(f"r{k}" for k in range(n)), tuple(JoinEdge(a, b, (("k", "k"),)) for a, b in ends))
+    return ViewGraph(tuple(f"r{k}" for k in range(n)), tuple(Edge(a, b, (("k", "k"),)) for a, b in ends))
 
 
 def model(view: ViewGraph, seed: int = 0, largest_fanout: float = 3.0) -> QueryCost:

@@ -5,7 +5,7 @@ from math import ceil
 
 import pytest
 
-from spillway.maintain.graph import JoinEdge, ViewGraph
+from spillway.maintain.graph import Edge, ViewGraph
 from spillway.maintain.strategies.adjacent import adjacent_plan
 from spillway.maintain.strategies.extended_batch import extended_batch_plan
 from spillway.maintain.strategies.registry import plan_round
@@ -14,7 +14,7 @@ SIZES = range(2, 11)
 
 
 def graph(n: int, pairs: list[tuple[int, int]]) -> ViewGraph:
-    edges = tuple(JoinEdge(a, b, ((f"k{number}", f"k{number}"),)) for number, (a, b) in enumerate(pairs))
+    edges = tuple(Edge(a, b, ((f"k{number}", f"k{number}"),)) for number, (a, b) in enumerate(pairs))
     return ViewGraph(tuple(f"r{node}" for node in range(n)), edges)
 
 
