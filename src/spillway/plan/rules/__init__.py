@@ -6,18 +6,14 @@ instead. Start with `planner`; `tree_planner` and `frame_planner` are the other 
 
 from spillway.plan.rules.equality_graph import equality_classes
 from spillway.plan.rules.planner import Plan, plan_view
-from spillway.plan.rules.select_list import SelectItem, distinct_names, read_select_list
 from spillway.plan.rules.source_expression import SourceExpression, read_source_expression
 from spillway.plan.rules.source_types import source_type
 
 __all__ = [
     "Plan",
-    "SelectItem",
     "SourceExpression",
-    "distinct_names",
     "equality_classes",
     "plan_view",
-    "read_select_list",
     "read_source_expression",
     "source_type",
 ]

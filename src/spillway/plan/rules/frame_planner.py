@@ -19,16 +19,19 @@ from spillway.plan.operators import (
     common_key_type,
 )
 from spillway.plan.rules.lower import Lowering
-from spillway.plan.rules.select_list import SelectItem, distinct_names, output_column, read_items
+from spillway.plan.rules.result_columns import output_column
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.window_rule import event_time, microseconds
 from spillway.plan.sql import (
     Input,
     Over,
     Scope,
+    SelectItem,
     conjunction,
+    distinct_names,
     label,
     quote,
+    read_items,
     read_over,
     read_predicates,
     read_scope,

@@ -1,12 +1,12 @@
 """Turns a view into its plan by a pipeline of rules; each rule has its own module.
 
-    parse -> scope -> select list, predicates -> equality graph -> shared key: lower (push down) -> join plan
-                                                                -> none: shape of the tree -> tree plan
+    parse -> block: inputs, conditions, columns -> equality graph -> shared key: lower -> join plan
+                                                                  -> none: shape of the tree -> tree plan
 
 The plan's answer is the view's answer: filters and projections move below the join, equalities over all
 inputs become its key, everything else stays above it as the residual predicate. Without a key over all
-inputs, or where the user gives a tree, `tree_planner` takes over. `frame_planner` plans a view of one stream
-with OVER clauses.
+inputs, or where the user gives a tree, `tree_planner` takes over. `join_block` makes one block of WITH and
+derived tables. `frame_planner` plans a view of one stream with OVER clauses.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from spillway.model import Catalog, View
 from spillway.plan.operators import AggregatePlan, InputPlan, JoinPlan, TreePlan, check_join_kind, fingerprint
 from spillway.plan.rules.equality_graph import SharedKey, check_connected, equality_graph, shared_key
 from spillway.plan.rules.frame_planner import is_aggregate_view, plan_aggregate
+from spillway.plan.rules.join_block import flat_block, is_flat, simplified_block
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
-from spillway.plan.rules.select_list import SelectItem, output_column, read_select_list
+from spillway.plan.rules.result_columns import output_column
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.tree_planner import plan_tree
 from spillway.plan.rules.window_rule import event_time, read_windows, within_windows
 from spillway.plan.sql import (
     Predicates,
     Scope,
+    SelectItem,
     conjunction,
+    flat_select,
     label,
-    parse_view,
-    read_predicates,
-    read_scope,
+    parse_query,
     source_sql,
 )
 
@@ -41,20 +42,22 @@ Plan = JoinPlan | TreePlan | AggregatePlan
 def plan_view(view: View, catalog: Catalog) -> Plan:
     """The plan of `view` over the sources of `catalog`; an unsupported view is refused."""
     check_join_kind(view.join_kind)
-    select = parse_view(view)
-    if is_aggregate_view(select):
-        if view.tree is not None:
-            raise ViewError("tree: a view of one input has no joins; leave it out")
-        return plan_aggregate(view, select, catalog)
-    scope = read_scope(select, catalog)
-    items = read_select_list(select, scope)
-    predicates = read_predicates(select, scope)
-    check_connected(predicates, scope)
-    graph = equality_graph(predicates)
-    key = shared_key(graph, len(scope.inputs)) if view.tree is None else None
+    statement = parse_query(view)
+    if is_flat(statement):
+        select = flat_select(statement)
+        if is_aggregate_view(select):
+            if view.tree is not None:
+                raise ViewError("tree: a view of one input has no joins; leave it out")
+            return plan_aggregate(view, select, catalog)
+        block = flat_block(select, catalog)
+    else:
+        block = simplified_block(statement, catalog)
+    check_connected(block.predicates, block.scope)
+    graph = equality_graph(block.predicates)
+    key = shared_key(graph, len(block.scope.inputs)) if view.tree is None else None
     if key is None:
-        return plan_tree(view, scope, items, predicates, graph)
-    return plan_join(view, scope, items, predicates, key)
+        return plan_tree(view, block.scope, block.items, block.predicates, graph)
+    return plan_join(view, block.scope, block.items, block.predicates, key)
 
 
 def plan_join(

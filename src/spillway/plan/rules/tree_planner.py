@@ -19,10 +19,10 @@ from spillway.plan.rules.equality_graph import EqualityGraph
 from spillway.plan.rules.join_shape import given_joins, planned_joins
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
-from spillway.plan.rules.select_list import SelectItem, output_column
+from spillway.plan.rules.result_columns import output_column
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.window_rule import all_of, event_time, read_windows, window_conditions
-from spillway.plan.sql import Predicates, Scope, dependencies, label, source_sql
+from spillway.plan.sql import Predicates, Scope, SelectItem, dependencies, label, source_sql
 
 
 def plan_tree(
