@@ -93,7 +93,7 @@ class _Builder:
             refuse_parts(node, _SUBQUERY_PARTS)
             relation = self.query(node.this, named)
             alias = node.args.get("alias")
-            return relation if alias is None else self._called(alias, relation, quote(node))
+            return relation if alias is None else self._called(alias, relation, node)
         if isinstance(node, exp.SetOperation):
             return self._union(node, named)
         refuse_other_statement(node)
@@ -108,7 +108,7 @@ class _Builder:
             if name in own:
                 raise ViewError(f"two WITH queries are called {query.alias}; rename one of them")
             own.add(name)
-            known[name] = self._called(query.args["alias"], self.query(query.this, known), quote(query))
+            known[name] = self._called(query.args["alias"], self.query(query.this, known), query)
         return known
 
     def _union(self, node: exp.SetOperation, named: Queries) -> Relation:
@@ -178,14 +178,17 @@ class _Builder:
         )
 
     def _computed(self, name: str, value: exp.Expr, body: Relation) -> Computed:
+        return Computed(self._field(name, self._type(value, body)), value)
+
+    def _type(self, value: exp.Expr, body: Relation) -> str | None:
+        if isinstance(value, exp.Null):
+            return "void"
         used = ids(value)
-        columns = tuple(
-            Column(str(field.id), field.type)
-            for field in body.fields
-            if field.id in used and field.type is not None
-        )
-        kind = self._type_of(source_sql(value), columns) if len(columns) == len(used) else None
-        return Computed(self._field(name, kind), value)
+        read = [field for field in body.fields if field.id in used]
+        if isinstance(value, exp.Column):
+            return read[0].type
+        columns = tuple(Column(str(field.id), field.type) for field in read if field.type is not None)
+        return self._type_of(source_sql(value), columns) if len(columns) == len(read) else None
 
     def _use(self, node: exp.Expr, named: Queries, number: int) -> _Use:
         """One part of FROM."""
@@ -213,14 +216,14 @@ class _Builder:
         columns = tuple(Column(field.name, field.type or "") for field in relation.fields)
         return _Use(Input(alias, alias, columns), relation, True)
 
-    def _called(self, alias: exp.Expr, relation: Relation, text: str) -> Relation:
+    def _called(self, alias: exp.Expr, relation: Relation, node: exp.Expr) -> Relation:
         """The relation with the names of a column list: `v (a, b)`."""
         names = [name.name for name in alias.args.get("columns") or ()]
         if not names:
             return relation
         if len(names) != len(relation.fields):
             raise ViewError(
-                f"{alias.name} names {len(names)} columns, but its query has {len(relation.fields)}: {text}"
+                f"{alias.name} names {len(names)} columns, but its query has {len(relation.fields)}: {quote(node)}"
             )
         return Project(
             relation,
