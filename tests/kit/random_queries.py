@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import duckdb
+
 from spillway.model.schema import Column, parse_ddl
 
 CATALOG: dict[str, tuple[Column, ...]] = {
@@ -21,6 +23,7 @@ CATALOG: dict[str, tuple[Column, ...]] = {
 _NAMES = ("x", "y", "z", "s", "k", "v", "w", "a", "t")
 _ALIASES = ("a", "b", "c", "d", "t", "u", "v", "n")
 _MOST_SOURCES = 5
+_DEPTH = 3
 _NUMBERS = ("bigint", "int", "decimal(6,2)", "double")
 _WORDS = ("", "a", "ab", "A", "b")
 
@@ -38,14 +41,14 @@ class Input:
 
 
 class RandomQuery:
-    """One statement; `sql` is its text."""
+    """One statement, `sql`. `unions`: with UNION ALL; `joins`: its outermost SELECT has several inputs."""
 
-    def __init__(self, seed: Random, *, unions: bool = True, joins_only: bool = False) -> None:
+    def __init__(self, seed: Random, *, unions: bool = True, joins: bool = False) -> None:
         self._seed = seed
         self._unions = unions
-        self._joins_only = joins_only
+        self._least = 2 if joins else 1
         self._sources = 0
-        self.sql, self.columns = self._query(3, {})
+        self.sql, self.columns = self._query(_DEPTH, {})
 
     def _query(self, depth: int, named: Mapping[str, Columns]) -> tuple[str, Columns]:
         seed, prefix = self._seed, ""
@@ -69,7 +72,7 @@ class RandomQuery:
         for _ in range(self._seed.randint(1, 2)):
             branch, own = self._query(depth, named)
             items = []
-            for name, kind in columns:
+            for _, kind in columns:
                 fitting = [n for n, k in own if (k in _NUMBERS) == (kind in _NUMBERS)]
                 constant = "1" if kind in _NUMBERS else "'a'"
                 items.append(f"{self._seed.choice(fitting) if fitting else constant}")
@@ -105,7 +108,7 @@ class RandomQuery:
         inputs: list[Input] = []
         text = ""
         conditions: list[str] = []
-        least = 2 if self._joins_only and depth == 3 else 1
+        least = self._least if depth == _DEPTH else 1
         most = max(least, min(3, _MOST_SOURCES - self._sources))
         for number in range(seed.randint(least, most)):
             inputs.append(self._input(depth, named, {part.alias for part in inputs}))
@@ -224,11 +227,14 @@ class RandomQuery:
         )
 
 
-def random_rows(seed: Random, source: str) -> list[tuple[Any, ...]]:
-    """Few rows of one source of `CATALOG`, a third of all values null."""
-    return [
-        tuple(_random_value(seed, column.type) for column in CATALOG[source]) for _ in range(seed.randint(0, 5))
-    ]
+def fill(database: duckdb.DuckDBPyConnection, seed: Random) -> None:
+    """Few rows for each source of `CATALOG`, a third of all values null, in place of those that are there."""
+    for source, columns in CATALOG.items():
+        database.execute(f"DELETE FROM {source}")
+        marks = ", ".join("?" for _ in columns)
+        for _ in range(seed.randint(0, 6)):
+            row = [_random_value(seed, column.type) for column in columns]
+            database.execute(f"INSERT INTO {source} VALUES ({marks})", row)
 
 
 def _random_value(seed: Random, kind: str) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from spillway.errors import ViewError
-from spillway.model import Catalog, Column
+from spillway.model import Catalog, Column, normalise_type
 from spillway.plan.algebra.columns import column, ids, rewritten
 from spillway.plan.algebra.relation import (
     Computed,
@@ -32,6 +32,8 @@ from spillway.plan.sql import (
     Input,
     Scope,
     conjuncts,
+    display,
+    label,
     open_scope,
     quote,
     range_of,
@@ -183,6 +185,8 @@ class _Builder:
     def _type(self, value: exp.Expr, body: Relation) -> str | None:
         if isinstance(value, exp.Null):
             return "void"
+        if isinstance(value, exp.Cast):
+            return normalise_type(display(label(value.args["to"])))
         used = ids(value)
         read = [field for field in body.fields if field.id in used]
         if isinstance(value, exp.Column):
@@ -223,7 +227,8 @@ class _Builder:
             return relation
         if len(names) != len(relation.fields):
             raise ViewError(
-                f"{alias.name} names {len(names)} columns, but its query has {len(relation.fields)}: {quote(node)}"
+                f"{alias.name} names {len(names)} columns, but its query has {len(relation.fields)}: "
+                f"{quote(node)}"
             )
         return Project(
             relation,

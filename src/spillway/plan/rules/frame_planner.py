@@ -40,7 +40,7 @@ from spillway.plan.sql import (
 )
 
 
-def is_aggregate_view(select: exp.Select) -> bool:
+def is_aggregate_view(select: exp.Expr) -> bool:
     """Whether the view asks for statistics over one stream."""
     return not select.args.get("joins") and any(item.find(exp.Window) for item in select.expressions)
 

@@ -1,8 +1,9 @@
 """A view as one block: its inputs, its conditions, its result columns, which is what the planners plan.
 
-A `SELECT` over sources is one block as it stands, and its conditions keep their order. Any other statement
-goes through `plan.algebra` first, and so does a `SELECT` whose inputs no equalities connect as it is written.
-`_one_join` is the one place that refuses what the algebra can express and nothing can run yet.
+A `SELECT` of joined sources is one block as it stands, so its conditions keep their order and its checkpoints
+stay valid. Any other statement goes through `plan.algebra` first, and so does a `SELECT` whose inputs
+no equalities connect as it is written. `_one_join` is the one place that refuses what the algebra can express
+and nothing can run yet.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from spillway.plan.sql import (
     Predicates,
     Scope,
     SelectItem,
+    flat_select,
     read_predicates,
     read_scope,
     read_select_list,
@@ -59,15 +61,18 @@ def is_flat(statement: exp.Expr) -> bool:
     return not any(part is not None and isinstance(part.this, exp.Subquery) for part in parts)
 
 
-def flat_block(select: exp.Select, catalog: Catalog) -> JoinBlock:
-    """The block that a `SELECT` over sources is."""
+def read_block(statement: exp.Expr, catalog: Catalog) -> JoinBlock:
+    """The block that a statement is; refused if it is not one."""
+    if not is_flat(statement) or not statement.args.get("joins"):
+        return _simplified_block(statement, catalog)
+    select = flat_select(statement)
     scope = read_scope(select, catalog)
     block = JoinBlock(scope, read_select_list(select, scope), read_predicates(select, scope))
-    return block if is_connected(block.predicates, block.scope) else simplified_block(select, catalog)
+    return block if is_connected(block.predicates, scope) else _simplified_block(statement, catalog)
 
 
-def simplified_block(statement: exp.Expr, catalog: Catalog) -> JoinBlock:
-    """The block that a statement is after the rules of the algebra; refused if it is not one."""
+def _simplified_block(statement: exp.Expr, catalog: Catalog) -> JoinBlock:
+    """The block that a statement is after the rules of the algebra."""
     project, parts = _one_join(simplified(build(statement, catalog, source_type)), statement)
     inputs = _inputs([part.rows for part in parts], catalog)
     owners = {

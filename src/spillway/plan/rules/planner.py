@@ -18,7 +18,7 @@ from spillway.model import Catalog, View
 from spillway.plan.operators import AggregatePlan, InputPlan, JoinPlan, TreePlan, check_join_kind, fingerprint
 from spillway.plan.rules.equality_graph import SharedKey, check_connected, equality_graph, shared_key
 from spillway.plan.rules.frame_planner import is_aggregate_view, plan_aggregate
-from spillway.plan.rules.join_block import flat_block, is_flat, simplified_block
+from spillway.plan.rules.join_block import is_flat, read_block
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
 from spillway.plan.rules.result_columns import output_column
@@ -43,15 +43,11 @@ def plan_view(view: View, catalog: Catalog) -> Plan:
     """The plan of `view` over the sources of `catalog`; an unsupported view is refused."""
     check_join_kind(view.join_kind)
     statement = parse_query(view)
-    if is_flat(statement):
-        select = flat_select(statement)
-        if is_aggregate_view(select):
-            if view.tree is not None:
-                raise ViewError("tree: a view of one input has no joins; leave it out")
-            return plan_aggregate(view, select, catalog)
-        block = flat_block(select, catalog)
-    else:
-        block = simplified_block(statement, catalog)
+    if is_flat(statement) and is_aggregate_view(statement):
+        if view.tree is not None:
+            raise ViewError("tree: a view of one input has no joins; leave it out")
+        return plan_aggregate(view, flat_select(statement), catalog)
+    block = read_block(statement, catalog)
     check_connected(block.predicates, block.scope)
     graph = equality_graph(block.predicates)
     key = shared_key(graph, len(block.scope.inputs)) if view.tree is None else None

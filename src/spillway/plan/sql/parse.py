@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from spillway.errors import ViewError
 from spillway.model import JoinedTable, View
 from spillway.plan.sql.dialect import SpillwayDialect
-from spillway.plan.sql.refusals import forget_text, keep_text, refuse_statement
+from spillway.plan.sql.refusals import forget_text, keep_text, refuse_pipes, refuse_statement
 from spillway.plan.sql.window_clause import attach_windows, cut_windows
 
 
@@ -92,6 +92,7 @@ def flat_select(statement: exp.Expr, *, grouped: bool = False) -> exp.Select:
 def _statement(sql: str, where: str) -> exp.Expr:
     try:
         sql, windows = cut_windows(sql)
+        refuse_pipes(sql)
         statements = [
             statement for statement in sqlglot.parse(sql, dialect=SpillwayDialect) if statement is not None
         ]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from spillway.errors import ViewError
 from spillway.plan.sql.dialect import SpillwayDialect, is_aggregate
@@ -137,7 +138,10 @@ def refuse_expression(node: exp.Expr) -> None:
             raise ViewError(f"a view has no parameters: {quote(part)}; write the value")
         if isinstance(part, exp.Any | exp.All) and not isinstance(part.parent, exp.Like | exp.ILike):
             name = f"{type(part).__name__.upper()}, a quantified comparison,"
-            raise unsupported(name, part, "write the comparisons with OR or AND")
+            advice = (
+                "join its sources in FROM" if part.find(exp.Select) else "write comparisons with OR or AND"
+            )
+            raise unsupported(name, part, advice)
         if isinstance(part, exp.Func):
             _refuse_function(part)
 
@@ -165,6 +169,14 @@ def unsupported(clause: str, node: exp.Expr, advice: str) -> ViewError:
     return ViewError(f"{clause} is not supported yet: {quote(node)}{_place(clause, node)}; {advice}")
 
 
+def refuse_pipes(sql: str) -> None:
+    """Refuse `FROM a |> WHERE ...`: the parser would put clauses together in ways that Spark does not."""
+    for token in SpillwayDialect().tokenize(sql):
+        if token.token_type is TokenType.PIPE_GT:
+            place = _line_and_column(sql, token.start)
+            raise ViewError(f"|> is not supported yet{place}; write SELECT ... FROM ... WHERE")
+
+
 def keep_text(statement: exp.Expr, sql: str) -> None:
     """Let refusals say where in `sql` a clause of the statement is."""
     statement.meta[_TEXT] = sql
@@ -189,9 +201,14 @@ def _place(clause: str, node: exp.Expr) -> str:
         return ""
     start = min(starts)
     keyword = clause.split()[0].strip(",")
-    words = [token for token in SpillwayDialect().tokenize(sql) if token.text.upper() == keyword]
-    before = [token.start for token in words if token.start <= start]
+    tokens = SpillwayDialect().tokenize(sql)
+    before = [token.start for token in tokens if token.start <= start and _is(token, keyword)]
     return _line_and_column(sql, max(before, default=start))
+
+
+def _is(token: Token, keyword: str) -> bool:
+    """Whether a token, which may have several words, begins with the keyword."""
+    return token.text.upper().split(" ")[0] == keyword
 
 
 def _first_operand(node: exp.Expr) -> exp.Expr:
@@ -202,7 +219,7 @@ def _first_operand(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.In):
         query: exp.Expr = node.args["query"]
         return query
-    if isinstance(node, exp.Distinct) and not node.expressions and node.parent is not None:
+    if isinstance(node, exp.Distinct | exp.Hint) and node.parent is not None:
         item: exp.Expr = node.parent.expressions[0]
         return item
     return node

@@ -115,3 +115,65 @@ def test_a_fragment_cannot_leave_its_clause(view: View, words: str) -> None:
     with pytest.raises(ViewError) as refused:
         plan_view(view, CATALOG)
     assert words in str(refused.value)
+
+
+NESTED = """SELECT t.k
+FROM (SELECT k
+      FROM a {}) t JOIN b ON t.k = b.k"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (NESTED.format("GROUP BY k"), "GROUP BY k (line 3, column 14); aggregate"),
+        (NESTED.format("WHERE k > 1 LIMIT 3"), "LIMIT 3 (line 3, column 26)"),
+        (NESTED.format("ORDER BY a.k"), "ORDER BY a.k (line 3, column 14)"),
+        (NESTED.format("LEFT JOIN c USING (k)"), "LEFT JOIN c USING (k) (line 3, column 14)"),
+        (NESTED.format("EXCEPT SELECT k FROM c"), "SELECT k FROM c (line 3, column 14)"),
+        (NESTED.format("WHERE k NOT IN (SELECT k FROM c)"), "(line 3, column 26)"),
+        (NESTED.format("WHERE EXISTS (SELECT 1 FROM c)"), "(line 3, column 20)"),
+        ("WITH v AS (SELECT DISTINCT k FROM a) SELECT v.k FROM v JOIN b USING (k)", "(line 1, column 19)"),
+        ("WITH v AS (SELECT k FROM a)\nSELECT DISTINCT v.k FROM v, b", "(line 2, column 8)"),
+        ("SELECT k, max(x) AS m FROM (SELECT * FROM a) t", "max(x) (line 1, column 11)"),
+        ("WITH RECURSIVE v AS (SELECT k FROM a) SELECT * FROM v", "WITH RECURSIVE is not supported yet"),
+        ("FROM a\n|> WHERE k > 1", "|> is not supported yet (line 2, column 1)"),
+        ("SELECT k FROM (SELECT k FROM a) t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE is not supported yet"),
+        ("SELECT t.k FROM a JOIN (b JOIN c USING (k)) ON a.k = b.k",
+         "a join in parentheses is not supported yet"),
+        ("SELECT k FROM a UNION ALL BY NAME SELECT k FROM b", "UNION BY NAME is not supported yet"),
+        ("(SELECT k FROM a) LIMIT 1", "LIMIT is not supported yet"),
+    ],
+)  # fmt: skip
+def test_a_refused_clause_has_a_place(sql: str, words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        plan_view(View.sql(sql), CATALOG)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT t.k FROM (SELECT k, id AS K FROM a) t JOIN b USING (k)", "two columns of t are called K"),
+        ("WITH v (p, q) AS (SELECT k FROM a) SELECT * FROM v", "v names 2 columns, but its query has 1"),
+        ("WITH v AS (SELECT k FROM a), V AS (SELECT k FROM b) SELECT * FROM v",
+         "two WITH queries are called V"),
+        ("WITH v AS (SELECT w.k FROM w), w AS (SELECT k FROM a) SELECT * FROM v",
+         "unknown source w in FROM"),
+        ("WITH v AS (SELECT k FROM a) SELECT k FROM other.v", "unknown source other.v in FROM"),
+        ("SELECT t.j FROM (SELECT k FROM a) t JOIN b USING (k)", "unknown column t.j; did you mean t.k?"),
+        ("SELECT a.k FROM (SELECT k FROM a) t JOIN b USING (k)", "unknown input a in a.k"),
+        ("SELECT k FROM (SELECT k FROM a) t JOIN b ON t.k = b.k", "ambiguous column k: write t.k or b.k"),
+        ("SELECT k FROM a UNION ALL SELECT k, id FROM b", "the sides of UNION ALL have 1 and 2 columns"),
+        ("SELECT t.k FROM (SELECT k FROM a) t JOIN b USING (k) UNION ALL SELECT k FROM c",
+         "UNION ALL is not supported yet"),
+        ("SELECT t.k FROM (SELECT k FROM a) t", "a view joins at least two inputs; this one reads only a"),
+        ("SELECT t.id FROM (SELECT id FROM a) t CROSS JOIN b", "needs an equi-join between a and b"),
+        ("SELECT transform(t.arr, k -> k + t.z) AS n FROM (SELECT arr, k AS z, j FROM a) t JOIN b USING (j)",
+         "the parameter k of k -> k + a.k is also a column that it uses"),
+    ],
+)  # fmt: skip
+def test_names_of_derived_tables(sql: str, words: str) -> None:
+    with pytest.raises(ViewError) as refused:
+        plan_view(View.sql(sql), CATALOG)
+    assert words in str(refused.value)
