@@ -134,6 +134,7 @@ FROM (SELECT k
         (NESTED.format("WHERE EXISTS (SELECT 1 FROM c)"), "(line 3, column 20)"),
         ("WITH v AS (SELECT DISTINCT k FROM a) SELECT v.k FROM v JOIN b USING (k)", "(line 1, column 19)"),
         ("WITH v AS (SELECT k FROM a)\nSELECT DISTINCT v.k FROM v, b", "(line 2, column 8)"),
+        ("SELECT DISTINCT k FROM (SELECT DISTINCT k FROM a) t", "(line 1, column 8)"),
         ("SELECT k, max(x) AS m FROM (SELECT * FROM a) t", "max(x) (line 1, column 11)"),
         ("WITH RECURSIVE v AS (SELECT k FROM a) SELECT * FROM v", "WITH RECURSIVE is not supported yet"),
         ("FROM a\n|> WHERE k > 1", "|> is not supported yet (line 2, column 1)"),
