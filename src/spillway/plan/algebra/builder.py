@@ -186,7 +186,7 @@ class _Builder:
         if isinstance(value, exp.Null):
             return "void"
         if isinstance(value, exp.Cast):
-            return normalise_type(display(label(value.args["to"])))
+            return _written_type(value)
         used = ids(value)
         read = [field for field in body.fields if field.id in used]
         if isinstance(value, exp.Column):
@@ -252,6 +252,14 @@ class _Builder:
                 f"the view reads more than {_MOST_SOURCES} sources, each use of a WITH query counted; "
                 "divide it into several views"
             )
+
+
+def _written_type(cast: exp.Cast) -> str | None:
+    """The type that a cast names; None for a type that only Spark knows."""
+    try:
+        return normalise_type(display(label(cast.args["to"])))
+    except ViewError:
+        return None
 
 
 def _over_fields(node: exp.Expr, scope: Scope, uses: Sequence[_Use]) -> exp.Expr:

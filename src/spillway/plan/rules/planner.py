@@ -34,6 +34,7 @@ from spillway.plan.sql import (
     label,
     parse_query,
     source_sql,
+    too_deep,
 )
 
 Plan = JoinPlan | TreePlan | AggregatePlan
@@ -42,7 +43,13 @@ Plan = JoinPlan | TreePlan | AggregatePlan
 def plan_view(view: View, catalog: Catalog) -> Plan:
     """The plan of `view` over the sources of `catalog`; an unsupported view is refused."""
     check_join_kind(view.join_kind)
-    statement = parse_query(view)
+    try:
+        return _plan(view, parse_query(view), catalog)
+    except RecursionError:
+        raise too_deep("the view") from None
+
+
+def _plan(view: View, statement: exp.Expr, catalog: Catalog) -> Plan:
     if is_flat(statement) and is_aggregate_view(statement):
         if view.tree is not None:
             raise ViewError("tree: a view of one input has no joins; leave it out")

@@ -5,7 +5,7 @@ Contract: what leaves here is valid Spark SQL or a `ViewError` that quotes the u
 """
 
 from spillway.plan.sql.over_clause import Over, read_over
-from spillway.plan.sql.parse import flat_select, parse_expression, parse_query, parse_view
+from spillway.plan.sql.parse import flat_select, parse_expression, parse_query, parse_view, too_deep
 from spillway.plan.sql.predicates import (
     Equality,
     KeyTerm,
@@ -74,6 +74,7 @@ __all__ = [
     "sort_conjuncts",
     "source_sql",
     "suggestion",
+    "too_deep",
     "too_few_inputs",
     "unsupported",
     "window_text",

@@ -96,6 +96,8 @@ def _statement(sql: str, where: str) -> exp.Expr:
         statements = [
             statement for statement in sqlglot.parse(sql, dialect=SpillwayDialect) if statement is not None
         ]
+    except RecursionError:
+        raise too_deep(where) from None
     except ParseError as error:
         raise ViewError(_syntax_error(error, sql, where)) from None
     except SqlglotError as error:
@@ -108,6 +110,11 @@ def _statement(sql: str, where: str) -> exp.Expr:
     attach_windows(statements[0], windows)
     keep_text(statements[0], sql)
     return statements[0]
+
+
+def too_deep(where: str) -> ViewError:
+    """The refusal of a text with too many parentheses, subqueries or operators inside each other."""
+    return ViewError(f"{where} is nested too deeply; divide it into several views")
 
 
 def _syntax_error(error: ParseError, sql: str, where: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from spillway.errors import ViewError
 from spillway.model.schema import Column, parse_ddl
 from spillway.model.view import View
+from spillway.plan.expression import Literal
 from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
@@ -132,3 +133,40 @@ def test_windows_belong_to_the_sources_of_one_join(sql: str, words: str) -> None
     with pytest.raises(ViewError) as refused:
         plan(sql)
     assert words in str(refused.value)
+
+
+def chain(length: int, value: str) -> str:
+    """Queries that each read the one before."""
+    queries = ", ".join(
+        f"v{number + 1} AS (SELECT k, {value} AS x FROM v{number})" for number in range(length)
+    )
+    return (
+        f"WITH v0 AS (SELECT k, x FROM a), {queries} "
+        f"SELECT v{length}.x FROM v{length} JOIN b ON v{length}.k = b.k"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (chain(40, "x + x"), "more than 5000 parts"),
+        (chain(190, "x + 1"), "is nested too deeply"),
+        ("SELECT a.x FROM a JOIN b USING (k) WHERE " + "(" * 300 + "a.x" + ")" * 300, "is nested too deeply"),
+    ],
+)
+def test_what_grows_or_nests_without_end_is_refused(sql: str, words: str) -> None:
+    with pytest.raises(ViewError, match=words):
+        plan(sql)
+
+
+def test_a_whole_number_has_the_digits_of_its_type() -> None:
+    """As a column of a derived table: beside a literal, Spark's decimals have fewer digits."""
+    derived = "SELECT k, x, s, 2 AS n, -3 AS m, 'q' AS u FROM a"
+    items = "t.x * t.n AS p, t.n, t.s || t.u AS w"
+    found = plan(f"SELECT {items} FROM ({derived}) t JOIN b ON t.k = b.k WHERE t.x > t.m")
+    assert [column.expression for column in found.inputs[0].columns] == [
+        "`x` * CAST(2 AS INT)",
+        "`s` || 'q'",
+    ]
+    assert found.inputs[0].filter == "`x` > CAST(-3 AS INT)"
+    assert found.outputs[1].value == Literal(2, "int")
