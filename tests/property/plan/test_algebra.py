@@ -1,7 +1,9 @@
 """Relations have the rows of the statement that they were built from, before and after every rule."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,18 +19,13 @@ from spillway.plan.algebra import RULES, Relation, build, simplified
 from spillway.plan.rules import source_type
 from spillway.plan.sql import parse_query
 
+QUERIES = json.loads((Path(__file__).parents[2] / "fixtures" / "small_queries.json").read_text())
+
 Rows = Counter[tuple[Any, ...]]
 
 # Each is one statement; what is odd about it is said where it is not plain.
 WRITTEN = (
     """
-SELECT x, y FROM a UNION ALL SELECT x, z FROM b;
-SELECT * FROM (SELECT x, y FROM a UNION ALL SELECT x, z FROM b) t WHERE x = 1;
-SELECT p.x, q.y FROM a p JOIN a q ON p.x = q.x WHERE p.y < q.y;
-SELECT * FROM a WHERE x <> 1 AND NOT (x > 2 AND y < 3);
-SELECT * FROM a WHERE NOT (x = 1 OR y = 1);
-SELECT * FROM (SELECT a.x, b.x AS x2, a.s, b.s AS s2 FROM a JOIN b ON a.x = b.x) t WHERE s = 'a';
-
 WITH a AS (SELECT x, y FROM a WHERE y > 0) -- named like the source that it reads
 SELECT p.x, q.y FROM a p, a q WHERE p.x = q.x;
 
@@ -103,6 +100,12 @@ def check(database: duckdb.DuckDBPyConnection, seed: Random, statements: Sequenc
 
 def test_written_statements(database: duckdb.DuckDBPyConnection) -> None:
     assert check(database, Random(1), WRITTEN, 10)
+
+
+def test_small_queries(database: duckdb.DuckDBPyConnection) -> None:
+    """Those that the algebra can express, whether they run yet or not."""
+    queries = [query["sql"] for query in QUERIES if query["refused"] in (None, "one source", "UNION ALL")]
+    assert check(database, Random(2), queries, 20)
 
 
 @pytest.mark.parametrize("part", range(8))
