@@ -1,7 +1,7 @@
 """Small queries full of traps: each is planned, or refused by the name of the clause that cannot run yet.
 
-A query that becomes possible loses its `refused` in `tests/fixtures/small_queries.json`; then it is compared with
-DuckDB in `tests/property/plan/test_algebra.py`.
+A query that becomes possible loses its `refused` in `tests/fixtures/small_queries.json`. From then on
+`tests/property/plan/test_algebra.py` compares it with DuckDB.
 """
 
 import json
