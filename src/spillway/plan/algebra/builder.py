@@ -53,7 +53,7 @@ TypeOf = Callable[[str, tuple[Column, ...]], str | None]
 """The Spark type of an expression over columns; None if only Spark can tell."""
 
 _MOST_SOURCES = 200
-_UNION_PARTS = ("this", "expression", "with_", "distinct")
+_UNION_PARTS = ("this", "expression", "distinct")
 _SUBQUERY_PARTS = ("this", "alias", "with_")
 _WITH_PARTS = ("expressions",)
 _CTE_PARTS = ("this", "alias")
@@ -116,11 +116,9 @@ class _Builder:
     def _union(self, node: exp.SetOperation, named: Queries) -> Relation:
         branches: list[Relation] = []
         while isinstance(node, exp.SetOperation):  # a long union is deep on its left side
-            if branches and node.args.get("with_") is not None:
-                break
             if not isinstance(node, exp.Union) or node.args.get("distinct"):
                 raise unsupported(set_operation(node), node, "run one view per SELECT")
-            refuse_parts(node, _UNION_PARTS)
+            refuse_parts(node, _UNION_PARTS if branches else (*_UNION_PARTS, "with_"))
             branches.append(self.query(node.expression, named))
             node = node.this
         branches.append(self.query(node, named))
