@@ -113,7 +113,7 @@ class _Builder:
             known[name] = self._called(query.args["alias"], self.query(query.this, known), query)
         return known
 
-    def _union(self, node: exp.SetOperation, named: Queries) -> Relation:
+    def _union(self, node: exp.Expr, named: Queries) -> Relation:
         branches: list[Relation] = []
         while isinstance(node, exp.SetOperation):  # a long union is deep on its left side
             if not isinstance(node, exp.Union) or node.args.get("distinct"):
