@@ -73,7 +73,7 @@ def read_block(statement: exp.Expr, catalog: Catalog) -> JoinBlock:
 
 def _simplified_block(statement: exp.Expr, catalog: Catalog) -> JoinBlock:
     """The block that a statement is after the rules of the algebra."""
-    project, parts = _one_join(simplified(build(statement, catalog, source_type)), statement)
+    project, join, parts = _one_join(simplified(build(statement, catalog, source_type)), statement)
     inputs = _inputs([part.rows for part in parts], catalog)
     owners = {
         field.id: exp.column(field.name, table=input_.alias, quoted=True)
@@ -88,8 +88,7 @@ def _simplified_block(statement: exp.Expr, catalog: Catalog) -> JoinBlock:
 
     scope = Scope(inputs, (), ())
     conjuncts = [node for part in parts for node in part.conjuncts]
-    assert isinstance(project.input, InnerJoin)
-    conjuncts += project.input.conjuncts
+    conjuncts += join.conjuncts
     items = tuple(SelectItem(item.field.name, named(item.value)) for item in project.items)
     return JoinBlock(scope, items, sort_conjuncts(map(named, conjuncts), scope))
 
@@ -102,23 +101,22 @@ class _FilteredSource:
     conjuncts: tuple[exp.Expr, ...]
 
 
-def _one_join(relation: Relation, statement: exp.Expr) -> tuple[Project, list[_FilteredSource]]:
-    """The relation as a projection over one join of filtered sources; the one place that refuses others."""
+def _one_join(relation: Relation, statement: exp.Expr) -> tuple[Project, InnerJoin, list[_FilteredSource]]:
+    """The relation as a projection over a join of filtered sources; the one place that refuses others."""
     below = relation.input if isinstance(relation, Project) else relation
-    parts = [_filtered_source(part) for part in (below.inputs if isinstance(below, InnerJoin) else [below])]
-    sources = [part for part in parts if part is not None]
-    if len(sources) < len(parts):
-        union = statement.find(exp.Union)
-        if union is not None:
-            raise unsupported("UNION ALL", union, "run one view per SELECT")
-        raise ViewError(
-            "a join with windows cannot be an input of another join yet; "
-            "join all sources in one SELECT, with [RANGE ...] after those that have a window"
-        )
-    if not isinstance(below, InnerJoin):
-        raise too_few_inputs(sources[0].rows.alias)
-    assert isinstance(relation, Project)
-    return relation, sources
+    inputs = below.inputs if isinstance(below, InnerJoin) else (below,)
+    parts = [part for part in map(_filtered_source, inputs) if part is not None]
+    if isinstance(relation, Project) and isinstance(below, InnerJoin) and len(parts) == len(inputs):
+        return relation, below, parts
+    if len(parts) == len(inputs):
+        raise too_few_inputs(parts[0].rows.alias)
+    union = statement.find(exp.Union)
+    if union is not None:
+        raise unsupported("UNION ALL", union, "run one view per SELECT")
+    raise ViewError(
+        "a join with windows cannot be an input of another join yet; "
+        "join all sources in one SELECT, with [RANGE ...] after those that have a window"
+    )
 
 
 def _filtered_source(relation: Relation) -> _FilteredSource | None:

@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from spillway.errors import ViewError
 from spillway.model import JoinedTable, View
 from spillway.plan.sql.dialect import SpillwayDialect
-from spillway.plan.sql.refusals import forget_text, keep_text, refuse_pipes, refuse_statement
+from spillway.plan.sql.refusals import keep_text, refuse_pipes, refuse_statement
 from spillway.plan.sql.window_clause import attach_windows, cut_windows
 
 
@@ -27,7 +27,9 @@ def parse_view(view: View, *, grouped: bool = False) -> exp.Select:
 def parse_query(view: View) -> exp.Expr:
     """The view's statement as it was written; nothing is resolved, and no clause is refused yet."""
     if view.query is not None:
-        return _statement(view.query, "the view's SQL")
+        statement = _statement(view.query, "the view's SQL")
+        keep_text(statement, view.query)
+        return statement
     if not view.tables:
         raise ViewError("the view is empty; write View.sql(...) or View.of(...).join(...)")
     first, *others = view.tables
@@ -108,7 +110,6 @@ def _statement(sql: str, where: str) -> exp.Expr:
     if len(statements) > 1 or isinstance(statements[0], exp.Block):
         raise ViewError(f"{where} has several statements; a view is one SELECT")
     attach_windows(statements[0], windows)
-    keep_text(statements[0], sql)
     return statements[0]
 
 

@@ -182,11 +182,6 @@ def keep_text(statement: exp.Expr, sql: str) -> None:
     statement.meta[_TEXT] = sql
 
 
-def forget_text(statement: exp.Expr) -> None:
-    """Let refusals say no place: the statement is put together of several texts."""
-    del statement.meta[_TEXT]
-
-
 def _place(clause: str, node: exp.Expr) -> str:
     """Line and column of a clause: of its keyword, or else of the first word inside it.
 

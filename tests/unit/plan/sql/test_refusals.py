@@ -198,3 +198,23 @@ def test_names_of_derived_tables(sql: str, words: str) -> None:
     with pytest.raises(ViewError) as refused:
         plan_view(View.sql(sql), CATALOG)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        View.of("a").join("b", on="a.k = b.k").where("a.x = 1 LIMIT 3"),
+        View.of("a").join("b", on="a.k = b.k").where("a.x IN (SELECT 1 FROM c)").select("a.k"),
+        View.of("(SELECT DISTINCT k FROM a) t").join("b", on="t.k = b.k"),
+    ],
+)
+def test_a_built_view_has_no_lines(view: View) -> None:
+    with pytest.raises(ViewError, match="is not supported yet") as refused:
+        plan_view(view, CATALOG)
+    assert "(line" not in str(refused.value)
+
+
+def test_the_place_counts_windows_too() -> None:
+    sql = "SELECT p.k FROM a p [RANGE 1 DAY] JOIN b [RANGE 1 DAY] USING (k) LIMIT 3"
+    with pytest.raises(ViewError, match=rf"column {sql.index('LIMIT') + 1}\)"):
+        plan_view(View.sql(sql), CATALOG)
