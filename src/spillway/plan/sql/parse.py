@@ -80,7 +80,6 @@ def _fragment(sql: str, where: str) -> exp.Select:
     clauses = {name for name, value in select.args.items() if value} - {"expressions", "from_", "where"}
     if clauses or len(select.expressions) != 1:
         raise ViewError(f"{where} is more than one table, condition or item; pass each in its own call")
-    forget_text(select)
     return select
 
 
