@@ -15,7 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from spillway.plan.expression.nodes import Call, ColumnRef, Expression, Literal, describe
-from spillway.state.graph.edge import Produced, Root, RowEdge, Selection
+from spillway.state.graph.edge import OperatorEdge, Produced, Root, Selection
 from spillway.state.graph.graph import Graph
 from spillway.state.join.operator import JoinOperator
 from spillway.state.rows.xxhash import xxhash64
@@ -133,7 +133,7 @@ class GraphWire:
     @property
     def graph(self) -> Graph:
         edges = tuple(
-            RowEdge(
+            OperatorEdge(
                 feed[0] - SOURCES,
                 consumer,
                 number,

@@ -20,7 +20,7 @@ from spillway.plan.operators import (
     layout,
 )
 from spillway.plan.typing import LeafType, symbol_type, tree_output_types
-from spillway.state.graph import Graph, Root, RowEdge
+from spillway.state.graph import Graph, OperatorEdge, Root
 from spillway.state.join import JoinOperator
 from spillway.state.step import Lineage, WireInput
 
@@ -96,13 +96,13 @@ def _join(
     )
 
 
-def _edge(plan: TreePlan, number: int, layouts: Sequence[OperatorLayout]) -> RowEdge:
+def _edge(plan: TreePlan, number: int, layouts: Sequence[OperatorLayout]) -> OperatorEdge:
     """From a join that is not the root of its tree to its parent."""
     parent = plan.parent(number)
     assert parent is not None
     position = plan.joins[parent].children.index(Below(number))
     hashes = len(_downstream(plan, number, layouts).hashes)
-    return RowEdge(number, parent, position, hashes, keeps_group=bool(plan.partition), traced=True)
+    return OperatorEdge(number, parent, position, hashes, keeps_group=bool(plan.partition), traced=True)
 
 
 def _downstream(plan: TreePlan, number: int, layouts: Sequence[OperatorLayout]) -> InputLayout:

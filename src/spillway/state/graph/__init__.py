@@ -5,7 +5,7 @@ with `graph` and `edge`, then `routing` and `step`; `parcel` is what travels bet
 operators are looked up by kind.
 """
 
-from spillway.state.graph.edge import Root, RowEdge, Selection
+from spillway.state.graph.edge import OperatorEdge, Root, Selection
 from spillway.state.graph.graph import Graph
 from spillway.state.graph.inbox import Inbox, OverflowedEpochError
 from spillway.state.graph.level_message import LevelMessage, TornEpochError, consistent_reports
@@ -20,12 +20,12 @@ __all__ = [
     "Graph",
     "Inbox",
     "LevelMessage",
+    "OperatorEdge",
     "Outgoing",
     "OverflowedEpochError",
     "Quota",
     "Root",
     "Routing",
-    "RowEdge",
     "Selection",
     "StageStep",
     "TornEpochError",

@@ -31,7 +31,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class RowEdge:
+class OperatorEdge:
     """From the results of an operator to an input of another."""
 
     producer: int

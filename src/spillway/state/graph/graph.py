@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spillway.errors import BUG, StateError
 from spillway.model import GroupSet, Window, all_groups, union
 from spillway.plan.expression import ColumnRef
-from spillway.state.graph.edge import Root, RowEdge, Selection
+from spillway.state.graph.edge import OperatorEdge, Root, Selection
 from spillway.state.rows import CompactionLimits, Int64Array, Run, group_of
 from spillway.state.step import Merges, Operator, WireInput
 
@@ -35,7 +35,7 @@ class Graph:
     """Those that feed others before these."""
     tags: tuple[tuple[int, int], ...]
     """Per tag on the wire: the operator that takes its rows in, and as which input."""
-    edges: tuple[RowEdge, ...] = ()
+    edges: tuple[OperatorEdge, ...] = ()
     roots: tuple[Root, ...] = ()
     counted: tuple[GroupSet, ...] | None = None
     """Per tag, the groups of its operator in which a row counts as arrived: it may have copies. None: no row
@@ -124,9 +124,9 @@ class Graph:
         """Whether the results of an operator are those of the only view as they are, and go nowhere else."""
         return self._leaving(number) == [Root(number)]
 
-    def _leaving(self, producer: int) -> list[RowEdge | Root]:
+    def _leaving(self, producer: int) -> list[OperatorEdge | Root]:
         """All that gets the results of an operator."""
-        leaving: tuple[RowEdge | Root, ...] = (*self.edges, *self.roots)
+        leaving: tuple[OperatorEdge | Root, ...] = (*self.edges, *self.roots)
         return [own for own in leaving if own.producer == producer]
 
     def _schema_of(self, root: Root) -> pa.Schema:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from spillway.plan.expression import Columns, Expression
-from spillway.state.graph.edge import Produced, Root, RowEdge
+from spillway.state.graph.edge import OperatorEdge, Produced, Root
 from spillway.state.orders import Files
 from spillway.state.rows import Int64Array, folded, group_of, hash_in_group, xxhash64
 from spillway.state.step import (
@@ -33,7 +33,7 @@ class RowSink(Protocol):
 class PlacedEdge:
     """An edge, the operator that it leads to, and the processor of each of its groups."""
 
-    edge: RowEdge
+    edge: OperatorEdge
     consumer: Operator
     placement: tuple[int, ...]
 

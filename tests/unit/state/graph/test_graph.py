@@ -8,7 +8,7 @@ from spillway.errors import StateError
 from spillway.model.window import Window
 from spillway.plan.expression.nodes import ColumnRef
 from spillway.state.frame.operator import FrameOperator
-from spillway.state.graph.edge import Root, RowEdge, Selection
+from spillway.state.graph.edge import OperatorEdge, Root, Selection
 from spillway.state.graph.graph import NO_WINDOW, Graph
 from spillway.state.graph.routing import Routing, fused_stages
 from spillway.state.join.operator import JoinOperator
@@ -28,7 +28,13 @@ def join(groups: int, windows: tuple[Window, ...] = ()) -> JoinOperator:
 DIAMOND = Graph(
     tuple(join(groups) for groups in GROUPS),
     ((0, 0), (0, 1), (1, 1), (2, 1), (0, 0)),
-    edges=(RowEdge(0, 1, 0), RowEdge(0, 2, 0), RowEdge(1, 3, 0), RowEdge(2, 3, 1), RowEdge(0, 3, 1)),
+    edges=(
+        OperatorEdge(0, 1, 0),
+        OperatorEdge(0, 2, 0),
+        OperatorEdge(1, 3, 0),
+        OperatorEdge(2, 3, 1),
+        OperatorEdge(0, 3, 1),
+    ),
     roots=(Root(3, "top"), Root(1, "side")),
 )
 
@@ -36,7 +42,9 @@ DIAMOND = Graph(
 def test_operators_are_one_level_above_the_highest_that_feeds_them() -> None:
     assert DIAMOND.levels == (0, 1, 1, 2)
     chain = Graph(
-        tuple(join(1) for _ in range(3)), (), edges=(RowEdge(0, 2, 0), RowEdge(1, 2, 1), RowEdge(0, 1, 0))
+        tuple(join(1) for _ in range(3)),
+        (),
+        edges=(OperatorEdge(0, 2, 0), OperatorEdge(1, 2, 1), OperatorEdge(0, 1, 0)),
     )
     assert chain.levels == (0, 1, 2)
 
@@ -94,7 +102,7 @@ def test_a_stage_feeds_all_later_stages_to_which_it_has_an_edge() -> None:
 
 def test_inputs_without_a_window_never_expire_beside_those_that_have_one() -> None:
     window = Window(0, 5, 1)
-    graph = Graph((join(1), join(1, (window, window))), (), edges=(RowEdge(0, 1, 0),))
+    graph = Graph((join(1), join(1, (window, window))), (), edges=(OperatorEdge(0, 1, 0),))
     assert graph.windows == (NO_WINDOW, NO_WINDOW, window, window)
     assert DIAMOND.windows == ()
 
@@ -124,7 +132,7 @@ def test_a_plain_view_is_one_and_nothing_else_is() -> None:
 
 
 def test_results_go_straight_to_the_sink_if_they_go_nowhere_else() -> None:
-    edges, operators = (RowEdge(0, 1, 0),), (join(1), join(1))
+    edges, operators = (OperatorEdge(0, 1, 0),), (join(1), join(1))
     assert [Graph(operators, (), edges, (Root(1),)).is_final(number) for number in (0, 1)] == [False, True]
     assert not Graph(operators, (), edges, (Root(1), Root(1))).is_final(1)
     assert not Graph(operators, (), edges, (Root(0), Root(1))).is_final(0)
@@ -134,10 +142,10 @@ def test_results_go_straight_to_the_sink_if_they_go_nowhere_else() -> None:
 
 def test_graphs_that_nobody_can_run_are_bugs() -> None:
     with pytest.raises(StateError, match="operator 1 feeds operator 1 before it"):
-        Graph((join(1), join(1)), (), edges=(RowEdge(1, 1, 0),))
+        Graph((join(1), join(1)), (), edges=(OperatorEdge(1, 1, 0),))
     frame = FrameOperator(join(1).inputs[:1], (X,), (), (0,), 0, (), 1, 0, 1, SCHEMA)
     with pytest.raises(StateError, match="rows wait is not alone"):
-        Graph((frame, join(1)), (), edges=(RowEdge(0, 1, 0),))
+        Graph((frame, join(1)), (), edges=(OperatorEdge(0, 1, 0),))
     other = Selection((X,), pa.schema([("y", pa.int64())]))
     with pytest.raises(StateError, match="result 'a' has rows with different columns"):
         Graph((join(1),), (), roots=(Root(0, "a"), Root(0, "a", other)))

@@ -10,7 +10,7 @@ import pytest
 
 from spillway.errors import ViewError
 from spillway.plan.expression.nodes import Call, ColumnRef, Expression, Literal
-from spillway.state.graph.edge import Root, RowEdge, Selection
+from spillway.state.graph.edge import OperatorEdge, Root, Selection
 from spillway.state.graph.outlet import GraphOutlet, GraphWriter, PlacedEdge
 from spillway.state.join.operator import JoinOperator
 from spillway.state.orders.orders import Limits, Orders
@@ -33,7 +33,7 @@ def join(groups: int, slots: tuple[str, ...]) -> JoinOperator:
 
 
 def written(
-    edge: RowEdge | None = None,
+    edge: OperatorEdge | None = None,
     roots: tuple[Root, ...] = (),
     *,
     slots: tuple[str, ...] = ("s0", "s1"),
@@ -57,7 +57,7 @@ def selection(*outputs: Expression, predicate: Expression | None = None) -> Sele
 
 
 def test_rows_go_on_as_they_are_and_keep_their_hash() -> None:
-    writer, sent = written(RowEdge(0, 2, 1))
+    writer, sent = written(OperatorEdge(0, 2, 1))
     ((target, operator, rows),) = sent
     assert (target, operator) == (0, 2)
     assert rows == {
@@ -72,20 +72,20 @@ def test_rows_go_on_as_they_are_and_keep_their_hash() -> None:
 
 def test_rows_are_left_out_where_the_predicate_is_not_true_and_columns_are_computed() -> None:
     more = Call("<", (A, Literal(4, "bigint")))
-    _, sent = written(RowEdge(0, 1, 0, selection=selection(B, Call("+", (A, B)), predicate=more)))
+    _, sent = written(OperatorEdge(0, 1, 0, selection=selection(B, Call("+", (A, B)), predicate=more)))
     ((_, _, rows),) = sent
     assert (rows["s0"], rows["s1"]) == ([10, None], [11, None])
     assert rows["h"] == HASHES[[0, 2]].tolist()
-    _, sent = written(RowEdge(0, 1, 0, selection=selection(A, B, predicate=Call("<", (B, A)))))
+    _, sent = written(OperatorEdge(0, 1, 0, selection=selection(A, B, predicate=Call("<", (B, A)))))
     assert not sent
 
 
 def test_values_of_a_key_are_hashed_as_spark_does_and_a_row_without_one_does_not_go_on() -> None:
-    _, sent = written(RowEdge(0, 1, 0, keys=1, hashed=False, selection=selection(A, A, B)))
+    _, sent = written(OperatorEdge(0, 1, 0, keys=1, hashed=False, selection=selection(A, A, B)))
     ((_, _, rows),) = sent
     assert rows["s0"] == [1, 3, 4] and rows["s1"] == [10, None, 40]
     assert rows["h"] == xxhash64([pa.array([1, 3, 4])]).tolist()
-    _, sent = written(RowEdge(0, 1, 0, keys=2, hashed=False, selection=selection(A, B, A, B)))
+    _, sent = written(OperatorEdge(0, 1, 0, keys=2, hashed=False, selection=selection(A, B, A, B)))
     ((_, _, rows),) = sent
     assert rows["s0"] == [1, 4]
     assert rows["h"] == xxhash64([pa.array([1, 4]), pa.array([10, 40])]).tolist()
@@ -98,7 +98,7 @@ def test_hashes_that_a_row_carries_are_folded_and_its_group_goes_along(
     monkeypatch.setattr(f"{__name__}.VALUES", whole)
     hashes = folded([whole[0].to_numpy(), whole[1].to_numpy()])
     for keeps_group in (False, True):
-        edge = RowEdge(0, 1, 0, keys=2, keeps_group=keeps_group, traced=True)
+        edge = OperatorEdge(0, 1, 0, keys=2, keeps_group=keeps_group, traced=True)
         _, sent = written(edge, slots=("g",))
         ((_, _, rows),) = sent
         assert rows["g"] == [0, 1, 2, 3]
@@ -106,7 +106,7 @@ def test_hashes_that_a_row_carries_are_folded_and_its_group_goes_along(
 
 
 def test_each_row_goes_to_the_processor_of_its_group_there() -> None:
-    _, sent = written(RowEdge(0, 1, 0), placement=(5, 0, 5))
+    _, sent = written(OperatorEdge(0, 1, 0), placement=(5, 0, 5))
     found = {target: rows["h"] for target, _, rows in sent}
     groups = group_of(HASHES, 3)
     assert found == {0: HASHES[groups == 1].tolist(), 5: HASHES[groups != 1].tolist()}
@@ -130,11 +130,11 @@ def test_every_root_has_files_of_its_own_and_one_result_may_have_several(tmp_pat
 def test_an_error_names_the_columns_of_the_producer() -> None:
     bad = replace(selection(Call("length", (A,))))
     with pytest.raises(ViewError, match=r"in length\(a\)"):
-        written(RowEdge(0, 1, 0, selection=bad), slots=("s0",))
+        written(OperatorEdge(0, 1, 0, selection=bad), slots=("s0",))
 
 
 def test_outputs_have_the_types_of_the_selection() -> None:
     narrow = Selection((A,), pa.schema([("o", pa.int32())]))
-    _, sent = written(RowEdge(0, 1, 0, selection=narrow), slots=("s0",))
+    _, sent = written(OperatorEdge(0, 1, 0, selection=narrow), slots=("s0",))
     assert sent[0][2]["s0"] == VALUES[0].to_pylist()
     assert np.array_equal(sent[0][2]["h"], HASHES)
