@@ -11,7 +11,7 @@ from kit.snippets import PAGES, ROOT
 
 PACKAGE = ROOT / "src" / "spillway"
 README_WORDS = 1_100
-WAY_FILES = 14
+WAY_FILES = 15
 _LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(#[^)\s]*)?\)")
 _PATH = re.compile(r"`([\w/.-]+/[\w.-]+\.(?:py|toml|md|yml|svg))`")
 _LOADED = re.compile(r"<(?:script|img|link)\b[^>]*(?:src|href)=\"?(https?://[^\"\s>]*)")

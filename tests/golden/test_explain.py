@@ -1,7 +1,7 @@
 """Explain output of typical views, as text and as JSON."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -9,6 +9,7 @@ from spillway.model.schema import Column, parse_ddl
 from spillway.model.view import View
 from spillway.plan.explain.explanation import explain, explain_dict
 from spillway.plan.expression.nodes import ColumnRef
+from spillway.plan.rules import AskedInput, InputStatistics
 from spillway.plan.rules.planner import plan_view
 
 CATALOG = {
@@ -45,6 +46,37 @@ VIEWS = {
 def test_text(name: str, golden: Callable[[str, str], None]) -> None:
     plan = plan_view(View.sql(VIEWS[name]), CATALOG)
     golden(f"plans/{name}.txt", explain(plan, processors=3, groups=256))
+
+
+def statistics(inputs: Sequence[AskedInput]) -> list[InputStatistics]:
+    rows = {"a": 6e6, "b": 8e5, "c": 2e5}
+    keys = {"`k`": 2e5, "`j`": 1e4, "`p`": 1.0}
+    return [
+        InputStatistics(
+            rows[input_.name],
+            rows[input_.name],
+            {number: keys[key] for number, key in input_.keys.items()},
+        )
+        for input_ in inputs
+    ]
+
+
+PAIRS = {
+    "by_statistics": (
+        "SELECT a.id, b.p, c.id AS c_id FROM a, b, c WHERE a.k = b.k AND a.j = b.j AND b.k = c.k"
+    ),
+    "one_join_by_statistics": (
+        "SELECT a.id, b.id AS b_id FROM a, b, c WHERE a.k = b.k AND a.p = b.p AND b.k = c.k"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_choice_by_statistics(name: str, golden: Callable[[str, str], None]) -> None:
+    plan = plan_view(View.sql(PAIRS[name]), CATALOG, statistics)
+    golden(f"plans/{name}.txt", explain(plan, processors=2, groups=64))
+    report = explain_dict(plan, processors=2, groups=64)
+    golden(f"plans/{name}.json", json.dumps(report["choice"], indent=2) + "\n")
 
 
 def test_fingerprints(golden: Callable[[str, str], None]) -> None:

@@ -194,6 +194,7 @@ def identity_json(identity: Identity) -> dict[str, Any]:
         "groups": identity.groups,
         "sources": {name: [format_, place] for name, format_, place in identity.sources},
         "sink": identity.sink,
+        "tree": identity.tree,
     }
 
 

@@ -128,7 +128,7 @@ def test_front(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("statement", "most"),
-    [("import spillway", 1), ("import spillway.scan", 71), ("import spillway.spark.worker.processor", 109)],
+    [("import spillway", 1), ("import spillway.scan", 76), ("import spillway.spark.worker.processor", 114)],
 )
 def test_start_up_loads_little(statement: str, most: int) -> None:
     """Every Python worker pays for what it imports."""

@@ -9,6 +9,7 @@ from spillway.catalog.job_plan import plan_streams
 from spillway.catalog.parquet_footer import parquet_columns
 from spillway.catalog.place import check_path, check_settings, local_path
 from spillway.catalog.source_files import SourceFiles, list_files
+from spillway.catalog.stream_plan import plan_stream_view
 from spillway.catalog.streams import known_columns, schema_refusal, stream_columns, wrong_type
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "local_path",
     "open_delta",
     "parquet_columns",
+    "plan_stream_view",
     "plan_streams",
     "schema_refusal",
     "stream_columns",

@@ -50,12 +50,15 @@ def _planned(job: "Job", *, tell: bool) -> "tuple[Plan, PlanTypes]":
     """The plan; Spark is started only where it alone knows a type."""
     from spillway.catalog import plan_streams
     from spillway.plan.typing import NeedsSparkError
+    from spillway.state.storage import Storage
 
+    # A checkpoint elsewhere may need credentials that only the run has.
+    checkpoint = job.run.checkpoint if Storage(job.run.checkpoint).is_local else None
     try:
-        return plan_streams(job.view, job.sources, job.spark)
+        return plan_streams(job.view, job.sources, job.spark, checkpoint)
     except NeedsSparkError as reason:
         if tell:
             say(f"starting Spark: {reason}")
     with spark_session(job.spark) as session:
-        plan, wire = session.plan(job.view, job.sources, job.run.groups)
+        plan, wire = session.plan(job.view, job.sources, job.run.groups, checkpoint)
     return plan, wire.types

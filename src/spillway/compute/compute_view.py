@@ -16,7 +16,7 @@ from sqlglot import exp
 from spillway.compute.join_graph import mask_of
 from spillway.errors import ViewError
 from spillway.model import Catalog, View
-from spillway.plan.rules import equality_classes, read_select_list
+from spillway.plan.rules import equality_classes
 from spillway.plan.sql import (
     Equality,
     KeyTerm,
@@ -27,6 +27,7 @@ from spillway.plan.sql import (
     parse_view,
     read_predicates,
     read_scope,
+    read_select_list,
     source_sql,
 )
 

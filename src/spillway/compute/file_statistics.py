@@ -73,12 +73,15 @@ class Footers:
 
     def statistics(self, limit_seconds: float, clock: Callable[[], float]) -> list[RelationStatistics]:
         """One entry per relation, in about `limit_seconds`."""
-        import duckdb  # here, as it takes a fifth of a second
-
-        until = clock() + limit_seconds
         made: dict[int, RelationStatistics] = {}
         order = sorted(range(len(self._footers)), key=self.rows.__getitem__)
-        with duckdb.connect() as database:
+        with ExitStack() as closing:
+            database = None
+            if any(relation.filter is not None for relation in self._relations):
+                import duckdb  # only here, as it takes a fifth of a second
+
+                database = closing.enter_context(duckdb.connect())
+            until = clock() + limit_seconds
             for done, number in enumerate(order):
                 own_until = clock() + (until - clock()) / (len(order) - done)
                 made[number] = _statistics(self._footers[number], own_until, clock, database)
@@ -105,7 +108,7 @@ def _footer(relation: ParquetRelation, closing: ExitStack) -> Footer:
 
 
 def _statistics(
-    footer: Footer, until: float, clock: Callable[[], float], database: duckdb.DuckDBPyConnection
+    footer: Footer, until: float, clock: Callable[[], float], database: duckdb.DuckDBPyConnection | None
 ) -> RelationStatistics:
     relation = footer.relation
     wanted, condition = _needed(footer)
@@ -176,9 +179,11 @@ def _spread(files: Sequence[pq.ParquetFile]) -> Iterator[tuple[pq.ParquetFile, i
             ranges += [(begin, middle), (middle + 1, end)]
 
 
-def _filtered(seen: pa.Table, condition: str | None, database: duckdb.DuckDBPyConnection) -> pa.Table | None:
+def _filtered(
+    seen: pa.Table, condition: str | None, database: duckdb.DuckDBPyConnection | None
+) -> pa.Table | None:
     """The rows that pass; None if the filter cannot be tested here."""
-    if condition is None:
+    if condition is None or database is None:
         return None
     import duckdb
 
@@ -196,8 +201,9 @@ def _key(footer: Footer, column: str | None, seen: pa.Table, kept: pa.Table | No
     if column is None or column not in seen.column_names:
         return KeySketch(None, rows, float(rows), float(footer.rows))
     share = seen.num_rows / max(footer.rows, 1)
-    domain = None if kept is seen and share >= 1 else _distinct(footer, column, seen)
-    if kept is not None and pa.types.is_integer(kept[column].type) and kept.num_rows:
+    is_integer = pa.types.is_integer(seen[column].type)
+    domain = None if is_integer and kept is seen and share >= 1 else _distinct(footer, column, seen)
+    if kept is not None and is_integer and kept.num_rows:
         if share >= 1:
             return replace(key_sketch(kept[column]), domain=domain)
         if not _range(footer, column)[1]:
@@ -216,7 +222,7 @@ def _distinct(footer: Footer, column: str, seen: pa.Table) -> float:
     most: float = min(span, float(max(footer.rows, 1)))
     if not seen.num_rows:
         return most
-    found = float(pc.count_distinct(seen[column], mode="only_valid").as_py())
+    found = float(pc.count_distinct(_plain(seen[column]), mode="only_valid").as_py())
     if seen.num_rows == footer.rows:
         return max(found, 1.0)
     if is_clustered:
@@ -265,8 +271,8 @@ def _text_bytes(footer: Footer) -> float:
     return 0.0
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    """The same values without views, for which Arrow has no lengths."""
+def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The same values without views, which Arrow can neither measure nor count."""
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         return values.cast(pa.binary())
     return values

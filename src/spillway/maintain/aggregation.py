@@ -12,8 +12,7 @@ from typing import Literal, cast
 from sqlglot import exp
 
 from spillway.errors import ViewError
-from spillway.plan.rules import SelectItem, distinct_names
-from spillway.plan.sql import Scope, label, quote, resolve, unsupported
+from spillway.plan.sql import Scope, SelectItem, distinct_names, label, quote, resolve, unsupported
 
 Function = Literal["group", "count", "sum", "avg", "min", "max"]
 _FUNCTIONS = {

@@ -19,17 +19,18 @@ from spillway.maintain.aggregation import Aggregation, is_aggregated, read_aggre
 from spillway.maintain.graph import Edge, ViewGraph
 from spillway.model import Catalog, Column, View
 from spillway.plan.expression import arrow_type
-from spillway.plan.rules import SelectItem, read_select_list
 from spillway.plan.sql import (
     Equality,
     Predicates,
     Scope,
+    SelectItem,
     conjunction,
     label,
     parse_view,
     quote,
     read_predicates,
     read_scope,
+    read_select_list,
 )
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")

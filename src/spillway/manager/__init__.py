@@ -6,7 +6,7 @@ committed state, reports, and the clock and budgets that are given. Start with `
 """
 
 from spillway.manager.budget import Budget, Budgets
-from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity
+from spillway.manager.checkpoint import IDENTITY, Checkpoint, Identity, stored_identity
 from spillway.manager.cleanup import Cleaning, CleanupLimits
 from spillway.manager.clock import Clock
 from spillway.manager.config import Emulation, EngineConfig
@@ -35,5 +35,6 @@ __all__ = [
     "StagedEpoch",
     "Swap",
     "require_one_winner",
+    "stored_identity",
     "suspension",
 ]

@@ -1,7 +1,7 @@
 """The identity of a checkpoint: whose state it is, and who may write to it now.
 
     query.json       query id, fingerprint of the view, schema, groups, places of the sources, format of the
-                     sink; written once, exclusively
+                     sink, the tree that statistics chose; written once, exclusively
     lock             held by the running driver (local directories), so that a second one is refused at once
 
 Everything that decides what the bytes of the state mean is in the identity. A restart with another view,
@@ -46,6 +46,21 @@ class Identity:
     """Name, format and place of each source that has one: files found elsewhere would be read again."""
     sink: str = ""
     """The format of the sink."""
+    tree: str | None = None
+    """The tree that statistics chose, as JSON. A restart plans with it; it is part of the fingerprint."""
+
+
+def stored_identity(storage: Storage) -> Identity | None:
+    """Whose checkpoint is there; None if it is new."""
+    if IDENTITY not in storage.entries():
+        return None
+    found = read_document(storage, IDENTITY)
+    found.pop("query_id", None)
+    return _identity(storage, found)
+
+
+def _identity(storage: Storage, found: Mapping[str, object]) -> Identity:
+    return from_json(Identity, found, f"{storage.uri(IDENTITY)} cannot be read")
 
 
 class Checkpoint:
@@ -87,7 +102,7 @@ class Checkpoint:
             return query_id
         found = read_document(self.storage, IDENTITY)
         query_id = str(found.pop("query_id"))
-        stored = to_json(from_json(Identity, found, f"{self.storage.uri(IDENTITY)} cannot be read"))
+        stored = to_json(_identity(self.storage, found))
         # The fingerprint decides whether the view is another one; its text is for readers.
         before = stored | {"sources": redacted_values(stored["sources"])}
         if before["fingerprint"] == now["fingerprint"] or redacted(before["view"]) == now["view"]:

@@ -179,6 +179,7 @@ IDENTITIES = st.builds(
         lambda places: tuple((name, *place) for name, place in places.items())
     ),
     TEXTS,
+    st.none() | TEXTS,
 )
 
 

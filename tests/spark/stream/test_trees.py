@@ -1,5 +1,6 @@
 """Trees of joins on Spark: the answer of DuckDB, whatever leaves memory, with every strategy."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from spillway import Session
 from spillway.job.sources import SourceSpec
 from spillway.manager.journal.file import FILE_NAME, read_journal
 from spillway.model.view import View
+from spillway.plan.operators.tree import shape_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,3 +182,34 @@ def test_what_leaves_memory_comes_in_clean_up(
     reports = [one for entry in epochs for one in entry.processors]
     assert max(one.resident_bytes for one in reports) <= MEMORY_BYTES
     assert found(tmp_path / "out") == expected(data, CHAIN)
+
+
+def test_a_restart_keeps_the_tree_though_statistics_have_changed(
+    spark: "SparkSession", data: Path, tmp_path: Path
+) -> None:
+    """At first `a` is the largest input, at last `c` is."""
+    sql = "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c WHERE a.x = b.x AND b.y = c.x"
+    streams = sources(tmp_path)
+
+    def add(name: str, files: range) -> None:
+        (tmp_path / name).mkdir(exist_ok=True)
+        for number in files:
+            shutil.copy(data / name / f"{number}.parquet", tmp_path / name)
+
+    def tree(checkpoint: str | None) -> str:
+        plan, _ = Session(spark).plan(View.sql(sql), streams, 8, checkpoint)
+        return shape_text(plan.shape())  # type: ignore[union-attr]
+
+    for name, files in {"a": 3, "b": 1, "c": 1, "d": 1, "e": 1}.items():
+        add(name, range(files))
+    state, out = str(tmp_path / "state"), tmp_path / "out"
+    before = tree(None)
+    for run in range(2):
+        query = Session(spark).run(sql, streams, checkpoint=state, sink="parquet", path=str(out), groups=8)
+        query.awaitTermination()
+        assert found(out) == expected(tmp_path, sql)
+        assert tree(state) == before
+        if run == 0:
+            add("c", range(1, FILES))
+            add("b", range(1, FILES))
+    assert tree(None) != before

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
+from kit.examples import examples
 from spillway.model.view import View
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def random_sql(seed: random.Random, inputs: int, *, composite: bool) -> str:
             f"upper({c}.s) || {d}.s AS t",
             f"coalesce({e}.d, {f}.d) AS m",
             f"{a}.d - {d}.d AS difference",
+            f"{a}.d * (1 - {b}.d) - {c}.d * {d}.x AS profit",
             f"CASE WHEN {b}.x > {c}.x THEN {b}.s ELSE {c}.s END AS chosen",
             f"{e}.k AS key",
             f"length({f}.s) AS size",
@@ -115,7 +117,25 @@ def random_sql(seed: random.Random, inputs: int, *, composite: bool) -> str:
     return text + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
 
 
-def random_case(seed: random.Random, lab: "Lab") -> tuple[str, "Counter[Any]"]:
+def nested(seed: random.Random, sql: str, inputs: int) -> str:
+    """A flat view with WITH queries and derived tables around its sources and itself; the same rows or fewer.
+
+    The queries are named like the sources that they read.
+    """
+    queries = []
+    for number in seed.sample(range(inputs), seed.randint(1, inputs - 1)):
+        source = f"s{number}"
+        where = seed.choice(("", " WHERE x IS NULL OR x > 0", " WHERE coalesce(s, 'b') <> 'zebra'"))
+        columns = ("k, j, id, x, s, d", "s, d, id, upper(s) AS u, k, x, j", "k, j, id + 0 AS id, x, s, d")
+        query = f"SELECT {seed.choice(columns)} FROM {source}{where}"
+        if seed.random() < 0.3:
+            query = f"SELECT t.* FROM ({query}) t WHERE t.id IS NOT NULL"
+        queries.append(f"{source} AS ({query})")
+    text = f"WITH {', '.join(queries)} {sql}"
+    return text if seed.random() < 0.5 else f"SELECT v.* FROM ({text}) v WHERE v.s0_id % 7 <> 0"
+
+
+def random_case(seed: random.Random, lab: "Lab", *, is_nested: bool = False) -> tuple[str, "Counter[Any]"]:
     """A view and streams whose result is neither empty nor huge."""
     while True:
         inputs = seed.randint(3, 8)
@@ -131,6 +151,8 @@ def random_case(seed: random.Random, lab: "Lab") -> tuple[str, "Counter[Any]"]:
                 for epoch, rows in enumerate(epochs)
             ]
         sql = random_sql(seed, inputs, composite=composite)
+        if is_nested:
+            sql = nested(seed, sql, inputs)
         expected = lab.duckdb(sql)
         if 20 <= sum(expected.values()) <= MOST_RESULTS:
             tables, lab.tables = lab.tables, {}
@@ -160,6 +182,15 @@ def test_a_random_view_is_duckdbs(lab: "Lab", number: int) -> None:
     assert summary["pending_rows"] == 0
     assert summary["results_runtime"] == total
     assert summary["input_rows"] <= rows
+
+
+@pytest.mark.parametrize("number", range(examples(10)))
+def test_a_random_view_of_derived_tables_is_duckdbs(lab: "Lab", number: int) -> None:
+    seed = random.Random(3_000 + number)
+    sql, expected = random_case(seed, lab, is_nested=True)
+    print(sql)  # shown when the test fails
+    lab.run(sql, groups=seed.choice((5, 256)), processors=seed.randint(1, 3), epoch_rows=60)
+    assert lab.results() == expected
 
 
 def test_a_built_view_is_the_same_view(lab: "Lab") -> None:

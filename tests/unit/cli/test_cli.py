@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kit.commands import Call
@@ -42,6 +44,23 @@ def test_explain_needs_no_spark_when_the_job_has_schemas(
     assert code == 0
     assert isinstance(json.loads(output.splitlines()[-1]), dict)
     assert not (tmp_path / "state").exists()
+
+
+def test_explain_shows_what_files_say_of_a_tree(tmp_path: Path, call: Call) -> None:
+    """A checkpoint that is not on this machine is not asked for its tree."""
+    file = job(tmp_path, "SELECT a.id AS p FROM a, b, c WHERE a.k = b.k AND b.id = c.id")
+    file.write_text(file.read_text().replace('"state"', '"s3://nowhere/state"'))
+    code, output, _ = call("explain", file)
+    assert code == 0
+    assert "as many inputs at once as share a key; no statistics: [sources.a] path = " in output
+    for name, rows in (("a", 900), ("b", 90), ("c", 9)):
+        numbers = pa.array(range(rows), pa.int64())
+        pq.write_table(pa.table({"k": numbers, "id": numbers}), tmp_path / "data" / name / "0.parquet")
+    code, output, _ = call("explain", file)
+    assert code == 0
+    assert "expected   (a (b c)): 18 candidates, 9 rows kept between joins" in output
+    assert "rows       a 900, b 90, c 9" in output
+    assert json.loads(call("explain", file, "--json")[1])["choice"]["chosen"]["tree"] == "(a (b c))"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from spillway.plan.explain.choice import choice_lines, with_choice
 from spillway.plan.explain.report import (
     PlanReport,
     closing_lines,
@@ -34,7 +35,7 @@ def explain_join(
     probe += [] if exact else ["verify keys"]
     probe += ["residual"] if residual else []
     probe += ["outputs, runs"]
-    return plan_report(
+    report = plan_report(
         plan,
         types,
         {"groups": groups, "processors": processors},
@@ -48,6 +49,7 @@ def explain_join(
             ("commit", "manifest, then sink"),
         ],
     )
+    return with_choice(report, plan.choice)
 
 
 def join_text(report: PlanReport) -> str:
@@ -58,6 +60,7 @@ def join_text(report: PlanReport) -> str:
     lines.append(f"  hash       {_hash_text(report['hash_exact'])}")
     lines.append(f"  partition  {groups} groups on {processors} processors, by key hash")
     lines.append(f"  residual   {report['residual'] or 'none'}")
+    lines += choice_lines(report)
     for input_ in report["inputs"]:
         lines += input_lines(input_)
         if not input_["state"]:

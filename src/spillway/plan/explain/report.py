@@ -74,6 +74,32 @@ class SpreadReport(TypedDict):
     chosen: bool
 
 
+class SizeReport(TypedDict):
+    """What one join is expected to do."""
+
+    candidates: int
+    results: int
+
+
+class SizedTreeReport(TypedDict):
+    """A tree by the names of its inputs, and its expected work."""
+
+    tree: str
+    candidates: int
+    kept_rows: int
+    joins: list[SizeReport]
+    """Children come before their parents."""
+
+
+class ChoiceReport(TypedDict):
+    """Why a plan has its tree. Without statistics there are no sizes."""
+
+    why: str
+    chosen: SizedTreeReport | None
+    runner_up: SizedTreeReport | None
+    input_rows: dict[str, int]
+
+
 class OutputReport(TypedDict):
     """One column of the result."""
 
@@ -98,6 +124,8 @@ class PlanReport(TypedDict):
     """Of a tree."""
     spreads: NotRequired[list[SpreadReport]]
     """Of a tree: how its rows are spread, and how they could be."""
+    choice: NotRequired[ChoiceReport]
+    """Where several trees were possible."""
 
 
 def plan_report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from spillway.plan.explain.choice import choice_lines, size_lines, with_choice
 from spillway.plan.explain.report import (
     JoinInputReport,
     JoinReport,
@@ -62,7 +63,9 @@ def explain_tree(
         inputs=joined_inputs(plan, column_types),
         stages=_stages(plan, processors, groups),
     )
-    return {**report, "joins": joins, "spreads": [_spread(plan, kind, groups) for kind in JOIN_KINDS]}
+    report["joins"] = joins
+    report["spreads"] = [_spread(plan, kind, groups) for kind in JOIN_KINDS]
+    return with_choice(report, plan.choice)
 
 
 def tree_text(report: PlanReport) -> str:
@@ -73,10 +76,12 @@ def tree_text(report: PlanReport) -> str:
     lines += [
         _spread_line(spread) for spread in sorted(report["spreads"], key=lambda spread: not spread["chosen"])
     ]
-    for join in report["joins"]:
+    lines += choice_lines(report)
+    for number, join in enumerate(report["joins"]):
         lines += ["", f"{join['name'].capitalize()}, level {join['level']}"]
         lines += key_lines(join["key"])
         lines.append(f"  residual   {join['residual'] or 'none'}")
+        lines += size_lines(report, number)
         for input_ in join["inputs"]:
             lines.append(f"  input      {input_['name']}: keeps {', '.join(input_['state']) or 'key only'}")
         if join["lineage"]:

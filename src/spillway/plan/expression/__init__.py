@@ -8,9 +8,12 @@ from spillway.plan.expression.evaluation import Columns, Labels, evaluate, resul
 from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal, describe, references
 from spillway.plan.expression.statistic_types import STATISTICS, check_order, statistic_type
 from spillway.plan.expression.strings import like_regex
+from spillway.plan.expression.temporal import INTERVAL_UNITS, PARTS
 from spillway.plan.expression.types import arrow_type, promote, spark_type
 
 __all__ = [
+    "INTERVAL_UNITS",
+    "PARTS",
     "STATISTICS",
     "Call",
     "Cast",

@@ -1,6 +1,7 @@
 """Comparisons as Spark makes them: numbers in their common type, NaN equal to itself and above every number.
 
-Decimals are compared exactly, in 256 bits, so no scale loses digits.
+Decimals are compared in their common type too. Where that would need more than 38 digits, Spark rounds both
+sides to fewer digits after the point, and so do we.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spillway.errors import ViewError
-from spillway.plan.expression.types import common_type, is_number, promote, spark_type
-
-_WIDEST = 76
+from spillway.plan.expression.types import common_type, promote, spark_type
 
 
 def compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
@@ -45,21 +44,10 @@ def extreme(operator: str, values: list[pa.Array]) -> pa.Array:
 
 
 def _alike(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
-    if _exact_decimal(left.type, right.type):
-        scale = max(getattr(kind, "scale", 0) for kind in (left.type, right.type))
-        wide = pa.decimal256(_WIDEST, scale)
-        return pc.cast(left, wide), pc.cast(right, wide)
     kind = common_type(left.type, right.type)
     if pa.types.is_null(kind):
         kind = pa.bool_()
     return promote(left, kind), promote(right, kind)
-
-
-def _exact_decimal(left: pa.DataType, right: pa.DataType) -> bool:
-    kinds = (left, right)
-    return any(pa.types.is_decimal(kind) for kind in kinds) and all(
-        is_number(kind) and not pa.types.is_floating(kind) for kind in kinds
-    )
 
 
 def _equal(left: pa.Array, right: pa.Array) -> pa.Array:

@@ -9,6 +9,7 @@ read. There, no constant is made: Arrow loads pandas for it, which takes longer 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import reduce
 
 import numpy as np
@@ -16,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spillway.errors import ViewError
+from spillway.plan.expression import rounding, temporal
 from spillway.plan.expression import strings as text
-from spillway.plan.expression.arithmetic import absolute, arithmetic, negative
+from spillway.plan.expression.arithmetic import ARITHMETIC, absolute, arithmetic, negative
 from spillway.plan.expression.casts import cast
 from spillway.plan.expression.comparison import compare, extreme
 from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Expression, Literal, describe
@@ -91,23 +93,65 @@ def _call(call: Call, rows: _Rows) -> pa.Array:
         return _case(arguments, rows)
     if function == "coalesce":
         return _coalesce(arguments, rows)
-    if function == "like":
-        pattern = arguments[1]
-        assert isinstance(pattern, Literal)
-        return text.like(_value(arguments[0], rows), str(pattern.value))
+    if function == "in":
+        return _in(arguments, rows)
     if function == "not":
         return pc.invert(_truth(arguments[0], rows))
-    values = [_value(argument, rows) for argument in arguments]
-    if function in ("+", "-", "*", "/", "%"):
-        return arithmetic(function, *values)
+    if function in _WITH_CONSTANTS:
+        constants = [argument.value for argument in arguments[1:] if isinstance(argument, Literal)]
+        return _WITH_CONSTANTS[function](_value(arguments[0], rows), *constants)
+    if function in ARITHMETIC:
+        return _calculate(function, arguments, rows)
     if function in ("=", "<>", "<", "<=", ">", ">=", "<=>"):
-        return compare(function, *values)
+        operands = _operands(arguments, rows)
+        _check_bounds(function, arguments, operands)
+        return compare(function, *operands)
+    values = [_value(argument, rows) for argument in arguments]
     if function in ("least", "greatest"):
         kind = reduce(common_type, [value.type for value in values])
         return extreme("<" if function == "least" else ">", [promote(value, kind) for value in values])
     if function in ("||", "concat"):
         return text.concat(values)
-    return _UNARY[function](values[0])
+    return _FUNCTIONS[function](*values)
+
+
+def _calculate(operator: str, arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
+    interval = arguments[1]
+    if isinstance(interval, Literal) and interval.type.startswith("interval "):
+        assert isinstance(interval.value, int)
+        amount = interval.value if operator == "+" else -interval.value
+        return temporal.shift(_value(arguments[0], rows), amount, interval.type.removeprefix("interval "))
+    left, right = _operands(arguments, rows)
+    if operator in "+-" and pa.types.is_date(left.type):
+        if pa.types.is_date(right.type):
+            raise ViewError("the difference of dates is an interval; write datediff(a, b) for days")
+        return temporal.plus_days(left, right) if operator == "+" else temporal.minus_days(left, right)
+    if operator == "-" and pa.types.is_timestamp(left.type):
+        raise ViewError("the difference of timestamps is an interval; write unix_micros(a) - unix_micros(b)")
+    return arithmetic(operator, left, right)
+
+
+def _check_bounds(operator: str, arguments: Sequence[Expression], values: Sequence[pa.Array]) -> None:
+    """Spark calls `bigint < 1e19` true even for null; an integer is never compared with such a literal."""
+    if operator not in ("<", "<=", ">", ">=") or not any(pa.types.is_integer(value.type) for value in values):
+        return
+    for argument in arguments:
+        number = argument.value if isinstance(argument, Literal) else None
+        if isinstance(number, Decimal) and not -(2**63) <= number < 2**63:
+            raise ViewError(f"{number} is outside bigint; compare an integer with a smaller number")
+
+
+def _operands(arguments: Sequence[Expression], rows: _Rows) -> list[pa.Array]:
+    """Two operands; beside a decimal, an integer literal is a decimal of the digits that it has."""
+    values = [_value(argument, rows) for argument in arguments]
+    if not any(pa.types.is_decimal(value.type) for value in values):
+        return values
+    return [
+        promote(value, pa.decimal128(len(str(abs(argument.value))), 0))
+        if isinstance(argument, Literal) and isinstance(argument.value, int)
+        else value
+        for argument, value in zip(arguments, values, strict=True)
+    ]
 
 
 def _truth(expression: Expression, rows: _Rows) -> pa.Array:
@@ -164,6 +208,23 @@ def _coalesce(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
     return result
 
 
+def _in(arguments: Sequence[Expression], rows: _Rows) -> pa.Array:
+    """Whether the first value equals one of the others, in the common type of all of them."""
+    kind = _branch_type(arguments, rows)
+    value = promote(_value(arguments[0], rows), kind)
+    if not rows.count:
+        for argument in arguments[1:]:
+            compare("=", value, promote(_value(argument, rows), kind))
+        return pa.nulls(0, pa.bool_())
+    result = pa.repeat(pa.scalar(False), rows.count)
+    for argument in arguments[1:]:
+        open_rows = pc.fill_null(pc.invert(result), True)
+        other = promote(_value(argument, rows.only(open_rows)), kind)
+        equal = _scatter([(open_rows, compare("=", value.filter(open_rows), other))], pa.bool_(), rows.count)
+        result = pc.or_kleene(result, pc.if_else(open_rows, equal, pa.scalar(False)))
+    return result
+
+
 def _branch_type(branches: Sequence[Expression], rows: _Rows) -> pa.DataType:
     none = rows.only(pa.repeat(pa.scalar(False), rows.count)) if rows.count else rows
     return reduce(common_type, [_value(branch, none).type for branch in branches])
@@ -186,11 +247,37 @@ def _scatter(pieces: list[tuple[pa.Array, pa.Array]], kind: pa.DataType, count: 
     return joined.take(pa.array(position, mask=position < 0))
 
 
-_UNARY: dict[str, Callable[[pa.Array], pa.Array]] = {
+def _part(name: str) -> Callable[[pa.Array], pa.Array]:
+    return lambda value: temporal.part(name, value)
+
+
+_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "is null": lambda value: value.is_null(),
     "negative": negative,
     "abs": absolute,
+    "floor": rounding.floor,
+    "ceil": rounding.ceil,
+    "sqrt": rounding.square_root,
+    "sign": rounding.sign,
     "upper": text.upper,
     "lower": text.lower,
     "length": text.length,
+    "concat_ws": text.concat_ws,
+    "date_add": temporal.plus_days,
+    "date_sub": temporal.minus_days,
+    "datediff": temporal.days_between,
+    **{name: _part(name) for name in temporal.PARTS},
 }
+_WITH_CONSTANTS: dict[str, Callable[..., pa.Array]] = {
+    "like": text.like,
+    "substring": text.substring,
+    "replace": text.replace,
+    "trim": text.trim,
+    "ltrim": text.left_trim,
+    "rtrim": text.right_trim,
+    "lpad": text.left_pad,
+    "rpad": text.right_pad,
+    "round": rounding.round_half_up,
+    "trunc": temporal.truncate,
+}
+"""Functions of one column; what follows it are literals."""

@@ -23,7 +23,7 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant with its Spark type (`void` for a bare NULL)."""
+    """A constant with its Spark type (`void` for a bare NULL); `interval day` is so many whole days."""
 
     value: bool | int | float | Decimal | str | None
     type: str
@@ -51,7 +51,7 @@ class Cast:
 Expression: TypeAlias = ColumnRef | Literal | Call | Cast
 
 _INFIX = frozenset({
-    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "like", "||",
+    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "||", "div",
 })  # fmt: skip
 
 
@@ -81,6 +81,11 @@ def describe(expression: Expression, name: Callable[[ColumnRef], str]) -> str:
     ]
     if expression.function in _INFIX:
         return f" {expression.function.upper()} ".join(inner)
+    if expression.function == "like":
+        escape = f" ESCAPE {parts[2]}" if len(parts) > 2 else ""
+        return f"{inner[0]} LIKE {parts[1]}{escape}"
+    if expression.function == "in":
+        return f"{inner[0]} IN ({', '.join(parts[1:])})"
     if expression.function == "not":
         return f"NOT {inner[0]}"
     if expression.function == "negative":
@@ -95,6 +100,8 @@ def describe(expression: Expression, name: Callable[[ColumnRef], str]) -> str:
 
 
 def _describe_literal(literal: Literal) -> str:
+    if literal.type.startswith("interval "):
+        return f"INTERVAL '{literal.value}' {literal.type.removeprefix('interval ').upper()}"
     if isinstance(literal.value, str):
         return "'" + literal.value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "NULL" if literal.value is None else str(literal.value).upper()

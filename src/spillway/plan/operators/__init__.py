@@ -13,11 +13,11 @@ from spillway.plan.operators.tree import (
     Child,
     JoinNode,
     Leaf,
-    Shape,
     TreePlan,
     shape_text,
     tree_fingerprint,
 )
+from spillway.plan.operators.tree_choice import JoinSize, Shape, SizedTree, TreeChoice
 from spillway.plan.operators.tree_layout import (
     GroupNumber,
     InputLayout,
@@ -41,6 +41,7 @@ __all__ = [
     "InputPlan",
     "JoinNode",
     "JoinPlan",
+    "JoinSize",
     "KeyHash",
     "KeyValue",
     "Leaf",
@@ -48,8 +49,10 @@ __all__ = [
     "OperatorLayout",
     "OutputColumn",
     "Shape",
+    "SizedTree",
     "StateColumn",
     "Symbol",
+    "TreeChoice",
     "TreePlan",
     "aggregate_fingerprint",
     "check_join_kind",

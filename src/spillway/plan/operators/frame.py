@@ -19,6 +19,7 @@ from spillway.plan.operators.join import (
     canonical_outputs,
     digest,
 )
+from spillway.plan.operators.tree_choice import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class AggregatePlan:
     """Rows that pass the input's filter, each with its statistics. Null is a key like any other."""
 
     kind: ClassVar[str] = "frame"
+    chosen_tree: ClassVar[Shape | None] = None
     input: InputPlan
     outputs: tuple[OutputColumn, ...]
     statistics: tuple[Statistic, ...]

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from spillway.model import Window
 from spillway.plan.expression import ColumnRef, Expression
+from spillway.plan.operators.tree_choice import Shape, TreeChoice
 
 FORMAT = 1
 
@@ -57,6 +58,7 @@ class JoinPlan:
     """An m-way join on one shared key. `residual` is tested on joined rows before `outputs` are evaluated."""
 
     kind: ClassVar[str] = "join"
+    chosen_tree: ClassVar[Shape | None] = None
     inputs: tuple[InputPlan, ...]
     outputs: tuple[OutputColumn, ...]
     residual: Expression | None
@@ -69,6 +71,8 @@ class JoinPlan:
     """One per input; none at all in a view without windows."""
     view: str = field(default="", compare=False)
     """The view's SQL on one line, for readers."""
+    choice: TreeChoice | None = field(default=None, compare=False)
+    """Why it is one join, if a tree was possible."""
 
     def column_label(self, ref: ColumnRef) -> str:
         return column_label(self.inputs, ref)

@@ -21,9 +21,7 @@ from spillway.plan.operators.join import (
     column_label,
     digest,
 )
-
-Shape: TypeAlias = "str | tuple[Shape, ...]"
-"""A tree as the user gives it: nested tuples of input names."""
+from spillway.plan.operators.tree_choice import Shape, TreeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +71,13 @@ class TreePlan:
     partition: tuple[int, ...] = ()
     """The classes that partition all joins; none: each join uses its own key."""
     view: str = field(default="", compare=False)
+    choice: TreeChoice | None = field(default=None, compare=False)
+    """Why it has this tree."""
+
+    @property
+    def chosen_tree(self) -> Shape | None:
+        """The tree, if statistics chose it: a restart needs the same one."""
+        return None if self.choice is None or self.choice.chosen is None else self.choice.chosen.shape
 
     def leaves(self, child: Child) -> tuple[int, ...]:
         """The inputs below a child, in the order of the view."""

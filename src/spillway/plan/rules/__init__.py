@@ -5,19 +5,20 @@ instead. Start with `planner`; `tree_planner` and `frame_planner` are the other 
 """
 
 from spillway.plan.rules.equality_graph import equality_classes
+from spillway.plan.rules.input_statistics import AskedInput, InputStatistics, NoStatistics, Statistics
 from spillway.plan.rules.planner import Plan, plan_view
-from spillway.plan.rules.select_list import SelectItem, distinct_names, read_select_list
 from spillway.plan.rules.source_expression import SourceExpression, read_source_expression
 from spillway.plan.rules.source_types import source_type
 
 __all__ = [
+    "AskedInput",
+    "InputStatistics",
+    "NoStatistics",
     "Plan",
-    "SelectItem",
     "SourceExpression",
-    "distinct_names",
+    "Statistics",
     "equality_classes",
     "plan_view",
-    "read_select_list",
     "read_source_expression",
     "source_type",
 ]

@@ -99,6 +99,11 @@ def equality_classes(equalities: tuple[Equality, ...]) -> list[list[Equality]]:
     return [members for _, members in classes]
 
 
+def is_connected(predicates: Predicates, scope: Scope) -> bool:
+    """Whether every input has an equi-join with the others, directly or through them."""
+    return len(_reachable(predicates.equalities)) == len(scope.inputs)
+
+
 def check_connected(predicates: Predicates, scope: Scope) -> None:
     """Refuse a view in which some inputs have no equi-join with the others."""
     reached = _reachable(predicates.equalities)

@@ -19,16 +19,19 @@ from spillway.plan.operators import (
     common_key_type,
 )
 from spillway.plan.rules.lower import Lowering
-from spillway.plan.rules.select_list import SelectItem, distinct_names, output_column, read_items
+from spillway.plan.rules.result_columns import output_column
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.window_rule import event_time, microseconds
 from spillway.plan.sql import (
     Input,
     Over,
     Scope,
+    SelectItem,
     conjunction,
+    distinct_names,
     label,
     quote,
+    read_items,
     read_over,
     read_predicates,
     read_scope,
@@ -37,7 +40,7 @@ from spillway.plan.sql import (
 )
 
 
-def is_aggregate_view(select: exp.Select) -> bool:
+def is_aggregate_view(select: exp.Expr) -> bool:
     """Whether the view asks for statistics over one stream."""
     return not select.args.get("joins") and any(item.find(exp.Window) for item in select.expressions)
 

@@ -1,4 +1,7 @@
-"""Which joins a tree is made of: by default maximal m-way joins per shared key, or as the user says."""
+"""Which joins a tree is made of: maximal m-way joins per shared key, or those of a shape.
+
+A shape comes from the user, from the checkpoint, or from statistics (`tree_choice`).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def planned_joins(names: Sequence[str], leaf_classes: Sequence[frozenset[int]]) 
 def given_joins(
     shape: Shape, names: Sequence[str], leaf_classes: Sequence[frozenset[int]]
 ) -> tuple[JoinNode, ...]:
-    """The joins of a tree that the user gives; an invalid tree is refused."""
+    """The joins of a tree of this shape; an invalid one is refused."""
     known = {name.lower(): number for number, name in enumerate(names)}
     seen: set[int] = set()
     joins: list[JoinNode] = []

@@ -9,7 +9,8 @@ without a match.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -17,6 +18,7 @@ from sqlglot import exp
 from spillway.errors import ViewError
 from spillway.model import normalise_type
 from spillway.plan.expression import (
+    INTERVAL_UNITS,
     Call,
     Cast,
     ColumnRef,
@@ -28,29 +30,35 @@ from spillway.plan.expression import (
     result_type,
     spark_type,
 )
+from spillway.plan.rules.functions import FUNCTIONS, LAZY, REFUSED, SUPPORTED
 from spillway.plan.rules.literals import read_literal
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.sql import Scope, dependencies, display, label
 
-_SUPPORTED = (
-    "+ - * / %, comparisons, <=>, AND, OR, NOT, IS NULL, IN, BETWEEN, CASE, IF, COALESCE, NULLIF, CONCAT, "
-    "||, LIKE, CAST, abs, least, greatest, upper, lower, length"
-)
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>",
     exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>", exp.DPipe: "||",
-}  # fmt: skip
-_FUNCTIONS = {
-    "concat": range(1, 1000), "abs": range(1, 2), "upper": range(1, 2), "ucase": range(1, 2),
-    "lower": range(1, 2), "lcase": range(1, 2), "length": range(1, 2), "char_length": range(1, 2),
-    "least": range(2, 1000), "greatest": range(2, 1000), "coalesce": range(1, 1000), "nvl": range(2, 3),
-    "ifnull": range(2, 3), "nullif": range(2, 3), "isnull": range(1, 2), "isnotnull": range(1, 2),
-}  # fmt: skip
-_RENAMED = {
-    "ucase": "upper", "lcase": "lower", "char_length": "length", "nvl": "coalesce", "ifnull": "coalesce",
-    "isnull": "is null",
+    exp.IntDiv: "div",
 }  # fmt: skip
 _MAY_FAIL = (exp.Div, exp.Mod, exp.IntDiv, exp.Cast)
+_FUNCTIONS_MAY_FAIL = frozenset({"mod", "div", "floor", "ceil", "ceiling"})
+_EXTRACTED = {
+    "year": "year", "quarter": "quarter", "month": "month", "week": "weekofyear", "day": "day",
+    "dayofweek": "dayofweek", "doy": "dayofyear", "hour": "hour", "minute": "minute",
+}  # fmt: skip
+_KEYWORDS: dict[type[exp.Expr], str] = {exp.ILike: "ilike", exp.RegexpLike: "rlike"}
+_WHOLE = re.compile(r"-?\d{1,6}")
+
+
+def _may_fail(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _FUNCTIONS_MAY_FAIL
+    return isinstance(node, _MAY_FAIL)
+
+
+def _not_literal(value: Expression) -> Expression:
+    """A literal as a number of all digits of its type, which Spark takes it for in some places."""
+    return Cast(value, value.type) if isinstance(value, Literal) else value
 
 
 class Lowering:
@@ -62,7 +70,9 @@ class Lowering:
         self._rules: dict[type[exp.Expr], Callable[[exp.Expr, bool], Expression]] = {
             exp.And: self._connector, exp.Or: self._connector, exp.Not: self._not, exp.Is: self._is,
             exp.Neg: self._neg, exp.In: self._in, exp.Between: self._between, exp.Case: self._case,
-            exp.If: self._if, exp.Like: self._like, exp.Cast: self._cast, exp.Anonymous: self._function,
+            exp.If: self._if, exp.Like: self._like, exp.Escape: self._escaped, exp.Cast: self._cast,
+            exp.Anonymous: self._function, exp.Substring: self._substring, exp.Trim: self._trim,
+            exp.Extract: self._extract,
             exp.NullSafeNEQ: lambda node, lazy: Call("not", (self._binary("<=>", node, lazy),)),
         }  # fmt: skip
 
@@ -93,7 +103,7 @@ class Lowering:
 
     def _try_to_descend(self, node: exp.Expr) -> Expression | None:
         """A part that must stay lazy, split; None if it cannot fail or cannot be evaluated here."""
-        if isinstance(node, exp.Column) or node.find(*_MAY_FAIL) is None:
+        if isinstance(node, exp.Column) or not any(_may_fail(part) for part in node.walk()):
             return None
         sizes = self._columns.sizes()
         try:
@@ -114,7 +124,22 @@ class Lowering:
         return rule(node, lazy)
 
     def _binary(self, operator: str, node: exp.Expr, lazy: bool) -> Call:
+        value, interval = node.this, node.expression
+        if operator == "+" and isinstance(value, exp.Interval):
+            value, interval = interval, value
+        if operator in "+-" and isinstance(interval, exp.Interval):
+            return Call(operator, (self._lower(value, lazy), self._interval(interval)))
         return Call(operator, (self._lower(node.this, lazy), self._lower(node.expression, lazy)))
+
+    def _interval(self, node: exp.Interval) -> Literal:
+        """A constant number of one unit."""
+        amount, unit = node.this, node.args.get("unit")
+        name = unit.name.lower().removesuffix("s") if isinstance(unit, exp.Var) else ""
+        if name not in INTERVAL_UNITS or not isinstance(amount, exp.Literal):
+            raise self._unsupported(node.parent or node)
+        if _WHOLE.fullmatch(amount.name) is None:
+            raise self._unsupported(node.parent or node)
+        return Literal(int(amount.name), f"interval {name}")
 
     def _connector(self, node: exp.Expr, lazy: bool) -> Call:
         function = "and" if isinstance(node, exp.And) else "or"
@@ -137,14 +162,13 @@ class Lowering:
     def _in(self, node: exp.Expr, lazy: bool) -> Expression:
         if not node.expressions or set(node.args) - {"this", "expressions"}:
             raise self._unsupported(node)
-        value = self._lower(node.this, lazy)
-        equal = [Call("=", (value, self._lower(item, lazy=True))) for item in node.expressions]
-        return equal[0] if len(equal) == 1 else Call("or", tuple(equal))
+        items = [self._lower(item, lazy=True) for item in node.expressions]
+        return Call("in", (self._lower(node.this, lazy), *items))
 
     def _between(self, node: exp.Expr, lazy: bool) -> Call:
         if node.args.get("symmetric"):
             raise self._unsupported(node)
-        value = self._lower(node.this, lazy)
+        value = _not_literal(self._lower(node.this, lazy))
         low, high = (self._lower(node.args[name], lazy) for name in ("low", "high"))
         return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
 
@@ -165,13 +189,19 @@ class Lowering:
     def _else(self, node: exp.Expr | None) -> Expression:
         return Literal(None, "void") if node is None else self._lower(node, lazy=True)
 
-    def _like(self, node: exp.Expr, lazy: bool) -> Expression:
+    def _like(self, node: exp.Expr, lazy: bool, *escape: Literal) -> Expression:
         pattern = read_literal(node.expression)
         if pattern is None or not isinstance(pattern.value, str):
             raise self._unsupported(node)
-        like_regex(pattern.value)
-        call = Call("like", (self._lower(node.this, lazy), pattern))
+        like_regex(pattern.value, *(str(character.value) for character in escape))
+        call = Call("like", (self._lower(node.this, lazy), pattern, *escape))
         return Call("not", (call,)) if node.args.get("negate") else call
+
+    def _escaped(self, node: exp.Expr, lazy: bool) -> Expression:
+        escape = read_literal(node.expression)
+        if not isinstance(node.this, exp.Like) or escape is None or escape.type != "string":
+            raise self._unsupported(node)
+        return self._like(node.this, lazy, escape)
 
     def _cast(self, node: exp.Expr, lazy: bool) -> Cast:
         if not isinstance(node, exp.Cast) or isinstance(node, exp.TryCast):
@@ -179,19 +209,55 @@ class Lowering:
         target = display(label(node.args["to"]))
         return Cast(self._lower(node.this, lazy), normalise_type(target))
 
-    def _function(self, node: exp.Expr, lazy: bool) -> Call:
-        name = str(node.this).lower()
-        if len(node.expressions) not in _FUNCTIONS.get(name, ()):
+    def _function(self, node: exp.Expr, lazy: bool) -> Expression:
+        return self._call(str(node.this).lower(), node.expressions, node, lazy)
+
+    def _substring(self, node: exp.Expr, lazy: bool) -> Expression:
+        parts = [node.args.get(name) for name in ("this", "start", "length")]
+        return self._call("substring", [part for part in parts if part is not None], node, lazy)
+
+    def _trim(self, node: exp.Expr, lazy: bool) -> Expression:
+        """`trim(BOTH ' ' FROM text)`, each word of which may be left out."""
+        names = {"LEADING": "ltrim", "TRAILING": "rtrim", "": "trim", "BOTH": "trim"}
+        name = names[str(node.args.get("position") or "").upper()]
+        if (given := node.args.get("expression")) is None:
+            return self._call(name, [node.this], node, lazy)
+        characters = read_literal(given)
+        if characters is None or characters.type != "string":
             raise self._unsupported(node)
-        later = name in ("coalesce", "nvl", "ifnull")
+        return Call(name, (self._lower(node.this, lazy), characters))
+
+    def _extract(self, node: exp.Expr, lazy: bool) -> Expression:
+        part = _EXTRACTED.get(node.this.name.lower())
+        if part is None:
+            raise self._unsupported(node)
+        return self._call(part, [node.expression], node, lazy)
+
+    def _call(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr, lazy: bool) -> Expression:
+        """A function of values, and of constants that follow them."""
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise self._unsupported(node)
+        count = len(arguments) if not function.constants else function.values.start
+        constants = [read_literal(argument) for argument in arguments[count:]]
+        kinds = tuple("" if constant is None else constant.type for constant in constants)
+        least = len(function.constants) - function.optional
+        if (
+            min(count, len(arguments)) not in function.values
+            or len(kinds) < least
+            or kinds != function.constants[: len(kinds)]
+        ):
+            raise self._unsupported(node)
         values = tuple(
-            self._lower(argument, lazy or (later and n > 0)) for n, argument in enumerate(node.expressions)
+            self._lower(argument, lazy or (function.name in LAZY and number > 0))
+            for number, argument in enumerate(arguments[:count])
         )
-        if name == "nullif":
+        if function.name == "nullif":
+            values = (_not_literal(values[0]), values[1])
             return Call("case", (Call("=", values), Literal(None, "void"), values[0]))
-        if name == "isnotnull":
+        if function.name == "isnotnull":
             return Call("not", (Call("is null", values),))
-        return Call(_RENAMED.get(name, name), values)
+        return Call(function.name, (*values, *(constant for constant in constants if constant is not None)))
 
     def _check(self, lowered: Expression, node: exp.Expr, *, boolean: bool = False) -> bool:
         """Refuse types that do not fit; False if the catalog does not know all of them."""
@@ -215,8 +281,11 @@ class Lowering:
         return True
 
     def _unsupported(self, node: exp.Expr) -> ViewError:
+        name = str(node.this).lower() if isinstance(node, exp.Anonymous) else _KEYWORDS.get(type(node), "")
+        if name in REFUSED:
+            return ViewError(f"{label(node)} is not supported over several inputs: {REFUSED[name]}")
         names = [self._scope.inputs[index].alias for index in dependencies(node, self._scope)]
         return ViewError(
             f"{label(node)} combines {' and '.join(names)} in a way that is not supported yet; "
-            f"supported over several inputs: {_SUPPORTED}"
+            f"supported over several inputs: {SUPPORTED}"
         )

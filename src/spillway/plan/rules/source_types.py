@@ -17,8 +17,7 @@ from sqlglot import exp
 
 from spillway.errors import ViewError
 from spillway.model import Column, nested_parts, normalise_type
-from spillway.plan.expression import Call, ColumnRef, Expression, arrow_type, result_type, spark_type
-from spillway.plan.rules.decimal_types import decimal_type
+from spillway.plan.expression import ColumnRef, Expression, arrow_type, result_type, spark_type
 from spillway.plan.rules.function_types import function_type, is_castable
 from spillway.plan.rules.literals import read_literal
 from spillway.plan.rules.lower import Lowering
@@ -51,7 +50,6 @@ class _SourceTyping(Lowering):
         self._numbers = {column.name.lower(): number for number, column in enumerate(columns)}
         self._types = [column.type for column in columns]
         self._rules |= {
-            exp.Neg: self._negated,
             exp.Cast: self._converted,
             exp.TryCast: self._converted,
             exp.Anonymous: self._called,
@@ -108,9 +106,7 @@ class _SourceTyping(Lowering):
         operator = _ARITHMETIC[type(node)]
         if isinstance(node.expression, exp.Interval) and operator in "+-":
             return self._shifted(node.this, node.expression)
-        left, right = (self._lower(side, lazy=False) for side in (node.this, node.expression))
-        kind = decimal_type(operator, (left, self._type_of(left)), (right, self._type_of(right)))
-        return Call(operator, (left, right)) if kind is None else self._of_type(kind)
+        return self._binary(operator, node, lazy=False)
 
     def _shifted(self, time: exp.Expr, interval: exp.Interval) -> ColumnRef:
         """A timestamp plus or minus a constant interval."""
@@ -119,11 +115,6 @@ class _SourceTyping(Lowering):
         if not is_plain or unit is None or unit.name.lower() not in _UNITS or kind[:9] != "timestamp":
             raise self._unsupported(interval)
         return self._of_type(kind)
-
-    def _negated(self, node: exp.Expr, _lazy: bool) -> Expression:
-        value = self._lower(node.this, lazy=False)
-        kind = self._type_of(value)
-        return self._of_type(kind) if kind.startswith("decimal") else Call("negative", (value,))
 
     def _converted(self, node: exp.Expr, _lazy: bool) -> Expression:
         target = normalise_type(display(label(node.args["to"])))

@@ -14,35 +14,42 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spillway.model import View
-from spillway.plan.operators import Below, InputPlan, JoinNode, TreePlan, partition_classes, tree_fingerprint
+from spillway.plan.operators import (
+    Below,
+    InputPlan,
+    JoinNode,
+    Shape,
+    TreeChoice,
+    TreePlan,
+    partition_classes,
+    tree_fingerprint,
+)
 from spillway.plan.rules.equality_graph import EqualityGraph
+from spillway.plan.rules.join_block import JoinBlock
 from spillway.plan.rules.join_shape import given_joins, planned_joins
 from spillway.plan.rules.key_terms import blurred_equalities, common_type, input_filter
 from spillway.plan.rules.lower import Lowering
-from spillway.plan.rules.select_list import SelectItem, output_column
+from spillway.plan.rules.result_columns import output_column
 from spillway.plan.rules.state_columns import StateColumns
 from spillway.plan.rules.window_rule import all_of, event_time, read_windows, window_conditions
 from spillway.plan.sql import Predicates, Scope, dependencies, label, source_sql
 
 
 def plan_tree(
-    view: View, scope: Scope, items: tuple[SelectItem, ...], predicates: Predicates, graph: EqualityGraph
+    view: View, block: JoinBlock, graph: EqualityGraph, shape: Shape | None, choice: TreeChoice | None
 ) -> TreePlan:
-    """The plan of a view whose inputs are connected, as a tree."""
+    """The plan of a view whose inputs are connected, as a tree of this shape, or else as keys are shared."""
+    scope, predicates = block.scope, block.predicates
     names = [input_.alias for input_ in scope.inputs]
     key_classes = [
         tuple(number for number, key_class in enumerate(graph.classes) if index in key_class.terms)
         for index in range(len(scope.inputs))
     ]
     leaf_classes = [frozenset(classes) for classes in key_classes]
-    joins = (
-        planned_joins(names, leaf_classes)
-        if view.tree is None
-        else given_joins(view.tree, names, leaf_classes)
-    )
+    joins = planned_joins(names, leaf_classes) if shape is None else given_joins(shape, names, leaf_classes)
     columns = StateColumns(scope)
     lowering = Lowering(scope, columns)
-    outputs = tuple(output_column(item, lowering) for item in items)
+    outputs = tuple(output_column(item, lowering) for item in block.items)
     types = tuple(common_type(list(key_class.terms.values()), scope) for key_class in graph.classes)
     partition = partition_classes(view.join_kind, key_classes)
     skeleton = TreePlan((), tuple(key_classes), joins, outputs, "", partition=partition)
@@ -78,6 +85,7 @@ def plan_tree(
         key_types=types,
         windows=windows,
         view=" ".join(view.text.split()),
+        choice=choice,
     )
 
 

@@ -1,4 +1,4 @@
-"""Parses a view into one `SELECT`: SQL text as a whole, a built view fragment by fragment.
+"""Parses a view into one statement: SQL text as a whole, a built view fragment by fragment.
 
 A syntax error becomes one line with its position (and, for a built view, the method call).
 """
@@ -14,14 +14,22 @@ from sqlglot.errors import ParseError, SqlglotError
 from spillway.errors import ViewError
 from spillway.model import JoinedTable, View
 from spillway.plan.sql.dialect import SpillwayDialect
-from spillway.plan.sql.refusals import refuse_statement
+from spillway.plan.sql.refusals import keep_text, refuse_pipes, refuse_statement
 from spillway.plan.sql.window_clause import attach_windows, cut_windows
 
 
 def parse_view(view: View, *, grouped: bool = False) -> exp.Select:
-    """The view's `SELECT`, not yet resolved; anything else is refused. `grouped`: it may have GROUP BY."""
+    """The view's `SELECT` over sources, not yet resolved; anything else is refused. `grouped`: it may have
+    GROUP BY."""
+    return flat_select(parse_query(view), grouped=grouped)
+
+
+def parse_query(view: View) -> exp.Expr:
+    """The view's statement as it was written; nothing is resolved, and no clause is refused yet."""
     if view.query is not None:
-        return _select(view.query, "the view's SQL", grouped=grouped)
+        statement = _statement(view.query, "the view's SQL")
+        keep_text(statement, view.query)
+        return statement
     if not view.tables:
         raise ViewError("the view is empty; write View.sql(...) or View.of(...).join(...)")
     first, *others = view.tables
@@ -68,19 +76,29 @@ def _item(item: str) -> exp.Expr:
 
 def _fragment(sql: str, where: str) -> exp.Select:
     """Parse a fragment inside a statement, and check that it did not end its clause and begin another."""
-    select = _select(sql, where)
+    select = flat_select(_statement(sql, where))
     clauses = {name for name, value in select.args.items() if value} - {"expressions", "from_", "where"}
     if clauses or len(select.expressions) != 1:
         raise ViewError(f"{where} is more than one table, condition or item; pass each in its own call")
     return select
 
 
-def _select(sql: str, where: str, *, grouped: bool = False) -> exp.Select:
+def flat_select(statement: exp.Expr, *, grouped: bool = False) -> exp.Select:
+    """`statement` as one `SELECT` without `WITH`; any other is refused."""
+    refuse_statement(statement, grouped=grouped)
+    assert isinstance(statement, exp.Select)
+    return statement
+
+
+def _statement(sql: str, where: str) -> exp.Expr:
     try:
         sql, windows = cut_windows(sql)
+        refuse_pipes(sql)
         statements = [
             statement for statement in sqlglot.parse(sql, dialect=SpillwayDialect) if statement is not None
         ]
+    except RecursionError:
+        raise too_deep(where) from None
     except ParseError as error:
         raise ViewError(_syntax_error(error, sql, where)) from None
     except SqlglotError as error:
@@ -90,11 +108,13 @@ def _select(sql: str, where: str, *, grouped: bool = False) -> exp.Select:
         raise ViewError(f"{where} is empty; write SELECT ... FROM ... JOIN ...")
     if len(statements) > 1 or isinstance(statements[0], exp.Block):
         raise ViewError(f"{where} has several statements; a view is one SELECT")
-    statement = statements[0]
-    refuse_statement(statement, grouped=grouped)
-    assert isinstance(statement, exp.Select)
-    attach_windows(statement, windows)
-    return statement
+    attach_windows(statements[0], windows)
+    return statements[0]
+
+
+def too_deep(where: str) -> ViewError:
+    """The refusal of a text with too many parentheses, subqueries or operators inside each other."""
+    return ViewError(f"{where} is nested too deeply; divide it into several views")
 
 
 def _syntax_error(error: ParseError, sql: str, where: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -42,18 +43,24 @@ def read_predicates(select: exp.Select, scope: Scope) -> Predicates:
     conditions = list(scope.conditions)
     if (where := select.args.get("where")) is not None:
         conditions.append(where.this)
+    return sort_conjuncts(
+        (node for condition in conditions for node in conjuncts(resolve(condition, scope))), scope
+    )
+
+
+def sort_conjuncts(nodes: Iterable[exp.Expr], scope: Scope) -> Predicates:
+    """Resolved conjuncts by their kinds."""
     filters: list[KeyTerm] = []
     equalities: list[Equality] = []
     residual: list[exp.Expr] = []
-    for condition in conditions:
-        for node in conjuncts(resolve(condition, scope)):
-            inputs = dependencies(node, scope)
-            if len(inputs) <= 1:
-                filters.append(KeyTerm(inputs[0] if inputs else 0, node))
-            elif (equality := _equality(node, scope)) is not None:
-                equalities.append(equality)
-            else:
-                residual.append(node)
+    for node in nodes:
+        inputs = dependencies(node, scope)
+        if len(inputs) <= 1:
+            filters.append(KeyTerm(inputs[0] if inputs else 0, node))
+        elif (equality := _equality(node, scope)) is not None:
+            equalities.append(equality)
+        else:
+            residual.append(node)
     return Predicates(tuple(filters), tuple(equalities), tuple(residual))
 
 
@@ -65,7 +72,7 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def conjunction(nodes: list[exp.Expr]) -> exp.Expr:
+def conjunction(nodes: Sequence[exp.Expr]) -> exp.Expr:
     """All of `nodes`, in their order."""
     wrapped = [exp.Paren(this=node.copy()) if isinstance(node, exp.Or) else node.copy() for node in nodes]
     return reduce(lambda left, right: exp.And(this=left, expression=right), wrapped)

@@ -1,4 +1,4 @@
-"""What a view may not contain yet: each clause is refused by name, in one line that quotes it.
+"""What a view may not contain yet: each clause is refused by name, in one line that quotes it and says where.
 
 The tables list what is allowed, so a part of the statement that no rule knows is refused too: a clause that
 the parser learns later cannot be dropped silently. A new feature removes its line from these tables.
@@ -6,16 +6,26 @@ the parser learns later cannot be dropped silently. A new feature removes its li
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from spillway.errors import ViewError
-from spillway.plan.sql.dialect import is_aggregate
+from spillway.plan.sql.dialect import SpillwayDialect, is_aggregate
 from spillway.plan.sql.render import quote
 
 _SELECT_PARTS = frozenset({"expressions", "from_", "joins", "where"})
 _TABLE_PARTS = frozenset({"this", "db", "catalog", "alias"})
 _CLAUSES = {
     "with_": ("WITH", "name the sources directly"),
+    "fetch": ("FETCH", "limit when reading the result"),
+    "by_name": ("UNION BY NAME", "give the columns of both sides the same order"),
+    "search": ("SEARCH", "remove it"),
+    "cycle": ("CYCLE", "remove it"),
+    "recursive": ("WITH RECURSIVE", "remove RECURSIVE if no query reads itself"),
+    "materialized": ("MATERIALIZED", "remove it; Spillway chooses the plan"),
     "distinct": ("DISTINCT", "remove duplicates when reading the result"),
     "group": ("GROUP BY", "aggregate when reading the result"),
     "having": ("HAVING", "aggregate when reading the result"),
@@ -32,6 +42,7 @@ _CLAUSES = {
     "sample": ("TABLESAMPLE", "a sample is not an exact answer; filter in WHERE"),
     "hint": ("a hint", "remove it; Spillway chooses the plan"),
 }
+_TEXT = "spillway_text"
 _CHANGING = frozenset({
     "rand", "randn", "random", "uuid", "randstr", "uniform", "now", "curdate", "current_date",
     "current_timestamp", "current_time", "localtimestamp", "current_user", "session_user", "user",
@@ -48,18 +59,38 @@ _GENERATORS = frozenset({
 def refuse_statement(statement: exp.Expr, *, grouped: bool = False) -> None:
     """Refuse a statement, or a clause of it, that a view cannot have; `grouped`: it may have GROUP BY."""
     if isinstance(statement, exp.SetOperation):
-        name = type(statement).__name__.upper()
-        raise unsupported(name, statement, "run one view per SELECT")
+        raise unsupported(set_operation(statement), statement, "run one view per SELECT")
+    refuse_other_statement(statement)
+    refuse_select(statement, ["group"] if grouped else [])
+
+
+def refuse_other_statement(statement: exp.Expr) -> None:
+    """Refuse what is neither a `SELECT` nor made of several."""
     if isinstance(statement, exp.Values):
         raise unsupported("VALUES", statement, "name a source")
     if not isinstance(statement, exp.Select):
         raise ViewError(f"a view is a SELECT, not: {quote(statement)}")
-    for part, value in statement.args.items():
-        if value and part not in _SELECT_PARTS and not (grouped and part == "group"):
+
+
+def refuse_select(select: exp.Expr, allowed: Iterable[str] = ()) -> None:
+    """Refuse the clauses of a `SELECT` beside FROM, WHERE and those that are `allowed`."""
+    refuse_parts(select, _SELECT_PARTS.union(allowed))
+    if select.args.get("from_") is None:
+        raise ViewError(f"a view joins at least two inputs, but this one has no FROM: {quote(select)}")
+
+
+def refuse_parts(node: exp.Expr, allowed: Iterable[str]) -> None:
+    """Refuse every part of a statement that is not `allowed`."""
+    for part, value in node.args.items():
+        if value and part not in allowed:
             shown = value[0] if isinstance(value, list) else value
-            raise _unsupported_part(part, shown if isinstance(shown, exp.Expr) else statement)
-    if statement.args.get("from_") is None:
-        raise ViewError(f"a view joins at least two inputs, but this one has no FROM: {quote(statement)}")
+            raise _unsupported_part(part, shown if isinstance(shown, exp.Expr) else node)
+
+
+def set_operation(node: exp.SetOperation) -> str:
+    """The words of a set operation."""
+    name = type(node).__name__.upper()
+    return name if node.args.get("distinct") else f"{name} ALL"
 
 
 def refuse_table(table: exp.Expr) -> exp.Table:
@@ -72,9 +103,7 @@ def refuse_table(table: exp.Expr) -> exp.Table:
         raise unsupported("VALUES", table, "name a source")
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         raise unsupported("a table function in FROM", table, "name a source")
-    for part, value in table.args.items():
-        if value and part not in _TABLE_PARTS:
-            raise _unsupported_part(part, table)
+    refuse_parts(table, _TABLE_PARTS)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise unsupported("a column list after a table alias", table, "rename columns in the select list")
@@ -97,14 +126,22 @@ def refuse_join(join: exp.Join) -> None:
 def refuse_expression(node: exp.Expr) -> None:
     """Refuse functions whose value does not depend on one joined row alone."""
     for part in node.walk():
-        if isinstance(part, exp.Select | exp.Subquery | exp.Exists | exp.SetOperation):
-            raise unsupported("a subquery", part, "join its sources in FROM")
+        if isinstance(part, exp.Exists):
+            raise unsupported("EXISTS with a subquery", part, "join its sources in FROM")
+        if isinstance(part, exp.In) and part.args.get("query") is not None:
+            raise unsupported("IN with a subquery", part, "join its sources in FROM")
+        if isinstance(part, exp.Select | exp.Subquery | exp.SetOperation):
+            raise unsupported("a scalar subquery", part, "join its sources in FROM")
         if isinstance(part, exp.Window):
             raise unsupported("a window function", part, "compute it when reading the result")
         if isinstance(part, exp.Placeholder | exp.Parameter):
             raise ViewError(f"a view has no parameters: {quote(part)}; write the value")
         if isinstance(part, exp.Any | exp.All) and not isinstance(part.parent, exp.Like | exp.ILike):
-            raise unsupported("a quantified comparison", part, "write the comparisons with OR or AND")
+            name = f"{type(part).__name__.upper()}, a quantified comparison,"
+            advice = (
+                "join its sources in FROM" if part.find(exp.Select) else "write comparisons with OR or AND"
+            )
+            raise unsupported(name, part, advice)
         if isinstance(part, exp.Func):
             _refuse_function(part)
 
@@ -129,4 +166,64 @@ def _unsupported_part(part: str, node: exp.Expr) -> ViewError:
 
 def unsupported(clause: str, node: exp.Expr, advice: str) -> ViewError:
     """The refusal of a clause."""
-    return ViewError(f"{clause} is not supported yet: {quote(node)}; {advice}")
+    return ViewError(f"{clause} is not supported yet: {quote(node)}{_place(clause, node)}; {advice}")
+
+
+def refuse_pipes(sql: str) -> None:
+    """Refuse `FROM a |> WHERE ...`: the parser would put clauses together in ways that Spark does not."""
+    for token in SpillwayDialect().tokenize(sql):
+        if token.token_type is TokenType.PIPE_GT:
+            place = _line_and_column(sql, token.start)
+            raise ViewError(f"|> is not supported yet{place}; write SELECT ... FROM ... WHERE")
+
+
+def keep_text(statement: exp.Expr, sql: str) -> None:
+    """Let refusals say where in `sql` a clause of the statement is."""
+    statement.meta[_TEXT] = sql
+
+
+def _place(clause: str, node: exp.Expr) -> str:
+    """Line and column of a clause: of its keyword, or else of the first word inside it.
+
+    The parser keeps the positions of names and literals only. So a keyword is searched before the first of
+    them. Empty where the text is not known.
+    """
+    sql: str | None = node.root().meta.get(_TEXT)
+    if sql is None:
+        return ""
+    starts = _starts(_first_operand(node))
+    if not starts:
+        return ""
+    start = min(starts)
+    keyword = clause.split()[0].strip(",")
+    tokens = SpillwayDialect().tokenize(sql)
+    before = [token.start for token in tokens if token.start <= start and _is(token, keyword)]
+    return _line_and_column(sql, max(before, default=start))
+
+
+def _is(token: Token, keyword: str) -> bool:
+    """Whether a token, which may have several words, begins with the keyword."""
+    return token.text.upper().split(" ")[0] == keyword
+
+
+def _first_operand(node: exp.Expr) -> exp.Expr:
+    """What follows the keyword of a clause."""
+    if isinstance(node, exp.SetOperation):
+        right: exp.Expr = node.expression
+        return right
+    if isinstance(node, exp.In):
+        query: exp.Expr = node.args["query"]
+        return query
+    if isinstance(node, exp.Distinct | exp.Hint) and node.parent is not None:
+        item: exp.Expr = node.parent.expressions[0]
+        return item
+    return node
+
+
+def _starts(node: exp.Expr) -> list[Any]:
+    return [part.meta["start"] for part in node.walk() if "start" in part.meta]
+
+
+def _line_and_column(sql: str, start: int) -> str:
+    line = sql.count("\n", 0, start) + 1
+    return f" (line {line}, column {start - sql.rfind(chr(10), 0, start)})"

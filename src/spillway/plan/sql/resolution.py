@@ -34,7 +34,7 @@ def resolve(node: exp.Expr, scope: Scope) -> exp.Expr:
         if isinstance(column.this, exp.Star):
             raise ViewError(f"* inside an expression is not supported yet: {quote(node)}; name the columns")
         column.replace(_resolve_column(column, scope))
-    _refuse_shadowing(root)
+    refuse_shadowing(root)
     resolved: exp.Expr = root.this.pop()
     return resolved
 
@@ -91,7 +91,7 @@ def _keep_units(root: exp.Expr) -> None:
             unit.replace(exp.Var(this=unit.name.upper()))
 
 
-def _refuse_shadowing(root: exp.Expr) -> None:
+def refuse_shadowing(root: exp.Expr) -> None:
     """Aliases are dropped before Spark runs an expression: a lambda's parameter must not capture a column."""
     for function in root.find_all(exp.Lambda):
         parameters = {parameter.name.lower() for parameter in function.expressions}

@@ -6,6 +6,7 @@ right-hand copy of its columns, and the condition it stands for is in `condition
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -64,13 +65,26 @@ class Scope:
 
 def read_scope(select: exp.Select, catalog: Catalog, *, alone: bool = False) -> Scope:
     """The scope that the FROM clause of `select` opens; one input is enough where it may be alone."""
-    first = _read_input(select.args["from_"].this, catalog)
+    scope = open_scope(select, lambda node: read_source(refuse_table(node), catalog))
+    if len(scope.inputs) < 2 and not alone:
+        raise too_few_inputs(scope.inputs[0].alias)
+    return scope
+
+
+def too_few_inputs(alias: str) -> ViewError:
+    """The refusal of a view of one input."""
+    return ViewError(f"a view joins at least two inputs; this one reads only {alias}: add JOIN ... ON")
+
+
+def open_scope(select: exp.Select, read_input: Callable[[exp.Expr], Input]) -> Scope:
+    """The scope of a FROM clause, whose parts `read_input` reads from left to right."""
+    first = read_input(select.args["from_"].this)
     inputs = [first]
     visible = [Visible(0, column) for column in first.columns]
     conditions: list[exp.Expr] = []
     for join in select.args.get("joins") or ():
         refuse_join(join)
-        right = _read_input(join.this, catalog)
+        right = read_input(join.this)
         for other in inputs:
             if other.alias.lower() == right.alias.lower():
                 raise ViewError(
@@ -86,10 +100,6 @@ def read_scope(select: exp.Select, catalog: Catalog, *, alone: bool = False) -> 
             visible = visible + columns
         if (on := join.args.get("on")) is not None:
             conditions.append(on)
-    if len(inputs) < 2 and not alone:
-        raise ViewError(
-            f"a view joins at least two inputs; this one reads only {first.alias}: add JOIN ... ON"
-        )
     return Scope(tuple(inputs), tuple(visible), tuple(conditions))
 
 
@@ -105,8 +115,8 @@ def suggestion(name: str, known: list[str]) -> str:
     )
 
 
-def _read_input(node: exp.Expr, catalog: Catalog) -> Input:
-    table = refuse_table(node)
+def read_source(table: exp.Table, catalog: Catalog) -> Input:
+    """The source of the catalog that `table` names."""
     name = ".".join(part.name for part in table.parts)
     for source, columns in catalog.items():
         if source.lower() == name.lower():

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -33,9 +32,9 @@ _LONGEST_US = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class RangeClause:
-    """One `[RANGE ...]` and where it begins in the text."""
+    """One `[RANGE ...]` and where the word before it ends."""
 
-    start: int
+    after: int
     text: str
     range_us: int
 
@@ -44,7 +43,7 @@ def cut_windows(sql: str) -> tuple[str, list[RangeClause]]:
     """The text with blanks in place of every window clause, and the clauses in order."""
     tokens = SpillwayDialect().tokenize(sql)
     clauses = []
-    for first, second in pairwise(tokens):
+    for before, first, second in zip(tokens, tokens[1:], tokens[2:], strict=False):
         kind = second.token_type
         if first.token_type is not TokenType.L_BRACKET or kind not in (TokenType.RANGE, TokenType.ROWS):
             continue
@@ -57,7 +56,7 @@ def cut_windows(sql: str) -> tuple[str, list[RangeClause]]:
         between = [token for token in tokens if second.start < token.start < closing.start]
         if kind is TokenType.ROWS:
             raise ViewError(f"{text}: a join has windows of time only; write {_EXAMPLE}")
-        clauses.append(RangeClause(first.start, text, _microseconds(between, text)))
+        clauses.append(RangeClause(before.end, text, _microseconds(between, text)))
         blank = " " * (closing.end + 1 - first.start)
         sql = sql[: first.start] + blank + sql[closing.end + 1 :]
     return sql, clauses
@@ -67,8 +66,7 @@ def attach_windows(select: exp.Expr, clauses: Sequence[RangeClause]) -> None:
     """Attach each clause to the table that it follows."""
     tables = {_end(table): table for table in select.find_all(exp.Table)}
     for clause in clauses:
-        before = [end for end in tables if end < clause.start]
-        table = tables[max(before)] if before else None
+        table = tables.get(clause.after)
         if table is None or _KEY in table.meta:
             raise ViewError(f"{clause.text} follows no source; write FROM prices AS p {_EXAMPLE}")
         table.meta[_KEY] = clause.range_us

@@ -43,6 +43,8 @@ def may_hold(condition: Expression, bounds: BoundsOf, rows: int) -> bool:
         return nulls is None or nulls > 0
     if function == "not":
         return _may_fail(arguments[0], bounds, rows)
+    if function == "in":
+        return any(_may_compare("=", arguments[0], value, bounds, rows) for value in arguments[1:])
     if function in _MIRRORED:
         return _may_compare(function, arguments[0], arguments[1], bounds, rows)
     return True

@@ -14,8 +14,8 @@ import pyarrow as pa
 from spillway.plan.expression import Call, Cast, ColumnRef, Expression, result_type
 
 _FUNCTIONS = frozenset({
-    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "case",
-    "coalesce", "concat", "||", "like", "negative", "abs", "least", "greatest", "length",
+    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "in", "not", "is null",
+    "case", "coalesce", "concat", "||", "like", "negative", "abs", "least", "greatest", "length",
 })  # fmt: skip
 
 TypeOf = Callable[[ColumnRef], pa.DataType]

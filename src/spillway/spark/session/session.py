@@ -21,14 +21,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spillway.detail_log import FILE_NAME as LOG_NAME
 from spillway.detail_log import DetailLog, log_of
-from spillway.errors import CheckpointError, SourceError, SpillwayError, ViewError
+from spillway.errors import CheckpointError, SpillwayError
 from spillway.job import (
     ComputeSettings,
     Job,
     RunConfig,
     RunSettings,
     SinkSpec,
-    SourceSpec,
     compute_config,
     read_costs,
     read_job,
@@ -41,14 +40,12 @@ from spillway.manager import (
     Emulation,
     Engine,
     EngineConfig,
-    Identity,
     InputEnd,
 )
-from spillway.manager.files import first_logged
 from spillway.manager.journal import FILE_NAME, Journal
 from spillway.manager.relocation import RelocationLimits
 from spillway.model import View
-from spillway.plan.rules import Plan, plan_view
+from spillway.plan.rules import Plan
 from spillway.policy.spill import default_ahead_share, default_spill, default_spill_share
 from spillway.spark.jvm import (
     adopt_session,
@@ -59,6 +56,7 @@ from spillway.spark.jvm import (
     open_frame_jobs,
     stop_session,
 )
+from spillway.spark.session.bound_view import bind_view, open_sources, view_identity
 from spillway.spark.session.warm_workers import warm_workers
 from spillway.spark.sinks import Sink, open_sink, parquet_schema
 from spillway.spark.sources import (
@@ -66,12 +64,9 @@ from spillway.spark.sources import (
     SourceCheck,
     SourceLike,
     check_mode,
-    columns_of,
     file_inputs,
-    open_source,
     policy_settings,
     require_log_store,
-    source_place,
 )
 from spillway.spark.stream import (
     Listener,
@@ -81,7 +76,6 @@ from spillway.spark.stream import (
     ScanAhead,
     SparkEpoch,
     Wire,
-    bind,
     check_hosts,
     listed_inputs,
     native_scans,
@@ -166,34 +160,18 @@ class Session:
         computation = plan_computation(self.spark, view, sources, compute_config(compute), units=read_costs())
         return computation.run(SinkSpec(sink, path, options or {}))
 
-    def plan(self, view: View, sources: Mapping[str, SourceLike], groups: int = 256) -> tuple[Plan, Wire]:
-        """The plan of a view, bound to the sources' types; nothing is started."""
-        return self._bound(view, self._opened(sources), groups)
+    def plan(
+        self,
+        view: View,
+        sources: Mapping[str, SourceLike],
+        groups: int = 256,
+        checkpoint: str | None = None,
+    ) -> tuple[Plan, Wire]:
+        """The plan of a view, bound to the sources' types; nothing is started.
 
-    def _opened(
-        self, sources: Mapping[str, SourceLike], read: BatchFiles | None = None
-    ) -> dict[str, DataFrame]:
-        """The sources as streams; `read` knows which of their files an earlier run has read."""
-
-        def opened(spec: SourceSpec) -> DataFrame:
-            if read is None or spec.path is None:
-                return open_source(self.spark, spec)
-            known = first_logged(read.storage, spec.path) or read.first(spec.path)
-            return open_source(self.spark, spec, known)
-
-        return {
-            name: opened(source) if isinstance(source, SourceSpec) else source
-            for name, source in sources.items()
-        }
-
-    def _bound(self, view: View, frames: Mapping[str, DataFrame], groups: int) -> tuple[Plan, Wire]:
-        plan = plan_view(view, {name: columns_of(frame) for name, frame in frames.items()})
-        for input_ in plan.inputs:
-            if not frames[input_.source].isStreaming:
-                raise SourceError(
-                    f"source {input_.source} is not a streaming DataFrame; open it with spark.readStream"
-                )
-        return plan, bind(plan, frames, groups)
+        `checkpoint` is where the view runs: if it has run there, it keeps its tree.
+        """
+        return bind_view(view, sources, open_sources(self.spark, sources), groups, checkpoint)
 
     def stop(self) -> None:
         if self._owns_spark:
@@ -220,8 +198,8 @@ class Session:
         *,
         stream: bool = True,
     ) -> Query:
-        frames = self._opened(sources, BatchFiles(Storage(config.checkpoint)))
-        plan, wire = self._bound(view, frames, config.groups)
+        frames = open_sources(self.spark, sources, BatchFiles(Storage(config.checkpoint)))
+        plan, wire = bind_view(view, sources, frames, config.groups, config.checkpoint)
         relations = file_inputs(plan.inputs, frames, sources)
         for relation in relations:
             check_mode(relation.format, relation.options, f"source {relation.name}")
@@ -242,7 +220,7 @@ class Session:
         schema = parquet_schema(wire.schema) if sink.staging is not None else wire.schema
         budget = None if config.memory_bytes is None else Budget(config.memory_bytes, config.state_share)
         own_budgets = tuple(Budget(size, config.state_share) for size in config.memory_each)
-        identity = _identity(plan, wire, config, sources, sink_spec.format)
+        identity = view_identity(plan, wire, config.groups, sources, sink_spec.format)
         opened = _Opened(Checkpoint(config.checkpoint, identity), sink)
         with ExitStack() as undo:
             undo.callback(opened.close)
@@ -353,16 +331,6 @@ def _close(opened: _Opened, engine: Engine, ahead: ScanAhead, spark: SparkSessio
 def _detail_log(storage: Storage) -> DetailLog:
     path = storage.local_path(LOG_NAME)
     return DetailLog(None if path is None else Path(path), jvm_text)
-
-
-def _identity(
-    plan: Plan, wire: Wire, config: RunConfig, sources: Mapping[str, SourceLike], sink: str
-) -> Identity:
-    if not plan.outputs:
-        raise ViewError("the view selects nothing; name at least one column")
-    used = sorted({input_.source for input_ in plan.inputs})
-    places = tuple(place for name in used if (place := source_place(sources[name])) is not None)
-    return Identity(plan.fingerprint, plan.view, wire.state_types, config.groups, places, sink)
 
 
 def _check_sink(opened: _Opened, spec: SinkSpec) -> None:

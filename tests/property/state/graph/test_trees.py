@@ -1,8 +1,9 @@
 """Any history of a tree of joins gives the view by its definition, once, and counts lineage exactly."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, product
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from spillway.plan.operators.tree_layout import (
     Symbol,
     leaf_symbols,
 )
+from spillway.plan.rules.input_statistics import AskedInput, InputStatistics
 from spillway.plan.rules.planner import plan_view
 from spillway.state.binding.tree import bind_tree, symbol_name
 from spillway.state.graph.graph import Graph
@@ -125,6 +127,7 @@ def histories(draw: st.DrawFn, dense: bool = False) -> History:
         "edges": edges,
         "residuals": [] if dense else draw(st.lists(pair, max_size=1)),
         "windows": windows if windows and any(one is not None for one in windows) else None,
+        "statistics": draw(st.one_of(st.none(), st.integers(0, (1 << 32) - 1))),
         "epochs": drawn_rows(draw, streams, 0 if dense else draw(st.sampled_from([0, 0, 0.1]))),
         "payloads": tuple(draw(payload) for _ in range(streams)),
         "collide": draw(st.sampled_from([3, 1000])),
@@ -161,8 +164,21 @@ def planned(history: History) -> TreePlan | None:
         f"s{n}": (*columns, *([] if kinds[n] is None else [Column("p", SPARK[kinds[n]])]))
         for n in range(history["streams"])
     }
-    plan = plan_view(View.sql(view_sql(history)).with_join(history["join"]), catalog)
+    seed = history.get("statistics")
+    statistics = None if seed is None else partial(random_statistics, seed)
+    plan = plan_view(View.sql(view_sql(history)).with_join(history["join"]), catalog, statistics)
     return plan if isinstance(plan, TreePlan) else None
+
+
+def random_statistics(seed: int, inputs: Sequence[AskedInput]) -> list[InputStatistics]:
+    """Right or wrong, they change the tree and nothing else."""
+    random = np.random.default_rng(seed)
+    found = []
+    for input_ in inputs:
+        all_rows = 10 ** random.uniform(0, 7)
+        distinct = {n: all_rows ** random.random() for n in input_.keys if random.random() < 0.8}
+        found.append(InputStatistics(all_rows * random.random(), all_rows, distinct))
+    return found
 
 
 class Wire:
@@ -299,7 +315,7 @@ def check(history: History, directory: Path) -> None:
     wanted = Counter(map(repr, _by_definition(history, rows)))
     assume(sum(wanted.values()) <= 3000)
     event(f"results: {len(str(sum(wanted.values())))} digits")
-    event(f"joins: {len(plan.joins)}")
+    event(f"joins: {len(plan.joins)}, by statistics: {plan.chosen_tree is not None}")
     player = Player(history, wire.operator, directory, 5 * sum(wanted.values()))  # of all joins, about
     player.play([wire.batch(batch) for batch in batches])
     assert Counter(map(repr, player.sink.rows())) == wanted

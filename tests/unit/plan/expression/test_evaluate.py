@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -161,10 +161,10 @@ def test_a_null_in_a_list_makes_no_match_unknown(
     rows: tuple[list[Any], list[Any]], listed: list[Any]
 ) -> None:
     total = Call("+", (A, B))
-    choices = tuple(Call("=", (total, VOID if v is None else Literal(v, "int"))) for v in listed)
+    choices = tuple(VOID if v is None else Literal(v, "int") for v in listed)
     unknown = None if None in listed else False
     expected = by_row(lambda a, b: True if a + b in listed else unknown, *rows)
-    assert run(Call("or", choices), *rows, pa.int32()) == expected
+    assert run(Call("in", (total, *choices)), *rows, pa.int32()) == expected
 
 
 def test_types_follow_spark() -> None:
@@ -187,7 +187,8 @@ def test_types_follow_spark() -> None:
         (Call("*", (A, A)), "arithmetic overflow in bigint"),
         (Cast(A, "int"), "cast overflow"),
         (Cast(Call("/", (A, Literal(0.5, "double"))), "int"), "cast overflow"),
-        (Cast(A, "decimal(20,0)"), "CAST of bigint to decimal(20,0) is not supported"),
+        (Cast(A, "decimal(18,0)"), "decimal(18,0) does not hold the value"),
+        (Cast(A, "timestamp"), "CAST of bigint to timestamp is not supported"),
         (Call("and", (A, TRUE)), "a condition is boolean, not bigint"),
         (Call("upper", (A,)), "upper of bigint"),
     ],
@@ -208,6 +209,83 @@ def test_no_row_fails_that_spark_would_not_evaluate() -> None:
     either = Call("or", (Call("=", (B, Literal(0, "int"))), positive))
     assert run(either, left, right, pa.int64()) == [True, True, True]
     assert run(Call("coalesce", (A, quotient)), [1, 2], [0, 0], pa.int64()) == [1.0, 2.0]
+
+
+def test_guards_hold_for_decimals_and_for_values_of_a_list() -> None:
+    kind = pa.decimal128(10, 2)
+    left, right = [Decimal(4), Decimal(1), None], [Decimal(8), Decimal(0), Decimal(0)]
+    zero = Literal(0, "int")
+    quotient, rest = Call("/", (A, B)), Call("%", (A, B))
+    guarded = Call("case", (Call("<>", (B, zero)), Call("+", (quotient, rest)), VOID))
+    assert run(guarded, left, right, kind) == [Decimal("4.5"), None, None]
+    listed = Call("in", (B, zero, rest))
+    assert run(listed, left, right, kind) == [False, True, True]
+    with pytest.raises(ViewError, match=r"remainder by zero.*\(in input1.c0 IN \("):
+        run(Call("in", (B, rest)), left, right, kind)
+
+
+def test_a_literal_has_its_own_digits_beside_a_decimal() -> None:
+    types = {A: pa.decimal128(10, 2), B: pa.int32()}
+    assert result_type(Call("*", (A, B)), types.__getitem__) == pa.decimal128(21, 2)
+    assert result_type(Call("*", (A, Literal(100, "int"))), types.__getitem__) == pa.decimal128(14, 2)
+    assert result_type(Call("*", (A, Cast(Literal(100, "int"), "int"))), types.__getitem__) == pa.decimal128(
+        21, 2
+    )
+    assert result_type(Call("+", (A, VOID)), types.__getitem__) == pa.decimal128(11, 2)
+
+
+def test_what_spark_rounds_or_mistakes_is_refused() -> None:
+    wide, limit = pa.decimal128(35, 2), Literal(Decimal("1e19"), "decimal(20,0)")
+    for negated in (Call("negative", (A,)), Call("abs", (A,))):
+        assert run(negated, [Decimal(-1)], [None], pa.decimal128(34, 2)) == [Decimal(1)]
+        with pytest.raises(ViewError, match="subtract it from 0 instead"):
+            result_type(negated, lambda _: wide)
+    assert run(Call("=", (A, limit)), [1], [None], pa.int64()) == [False]
+    with pytest.raises(ViewError, match="outside bigint"):
+        result_type(Call("<", (A, limit)), lambda _: pa.int64())
+    assert result_type(Call("<", (A, limit)), lambda _: wide) == pa.bool_()
+
+
+def test_intervals_follow_the_calendar() -> None:
+    def plus(amount: int, unit: str) -> Call:
+        return Call("+", (Call("coalesce", (A, B)), Literal(amount, f"interval {unit}")))
+
+    days = [date(2024, 1, 31), None, date(2023, 12, 31)]
+    assert run(plus(1, "month"), days, days, pa.date32()) == [date(2024, 2, 29), None, date(2024, 1, 31)]
+    assert run(plus(-1, "year"), days[:1], days[:1], pa.date32()) == [date(2023, 1, 31)]
+    assert run(plus(2, "week"), days[:1], days[:1], pa.date32()) == [date(2024, 2, 14)]
+    local = [datetime(1969, 12, 31, 23, 59, 59, 999_999)]
+    assert run(plus(2, "month"), local, local, pa.timestamp("us")) == [
+        datetime(1970, 2, 28, 23, 59, 59, 999_999)
+    ]
+    instant = [datetime(2024, 3, 31, 0, 30, tzinfo=UTC)]
+    zoned = pa.timestamp("us", "UTC")
+    assert run(plus(23, "hour"), instant, instant, zoned) == [datetime(2024, 3, 31, 23, 30, tzinfo=UTC)]
+    for amount, unit in ((24, "hour"), (1, "day"), (1, "month")):
+        with pytest.raises(ViewError, match="session's time zone"):
+            run(plus(amount, unit), instant, instant, zoned)
+    with pytest.raises(ViewError, match="out of range"):
+        run(plus(1, "second"), [2**63 - 1], [None], pa.timestamp("us"))
+    with pytest.raises(ViewError, match="plus 12 months is out of range"):
+        run(plus(12, "month"), [2**63 - 1], [None], pa.timestamp("us"))
+    with pytest.raises(ViewError, match=r"INTERVAL '3' HOUR"):
+        run(plus(3, "hour"), days, days, pa.date32())
+
+
+def test_a_decimal_is_written_in_plain_digits() -> None:
+    tiny = [Decimal("-1e-10"), Decimal(0), Decimal("12.5"), None]
+    text = Cast(Call("coalesce", (A, B)), "string")
+    expected = ["-0.0000000001", "0.0000000000", "12.5000000000", None]
+    assert run(text, tiny, tiny, pa.decimal128(12, 10)) == expected
+
+
+def test_casts_that_spark_makes_through_doubles_are_refused() -> None:
+    whole = Cast(A, "int")
+    assert run(whole, [Decimal("-1.9")], [None], pa.decimal128(15, 1)) == [-1]
+    assert run(whole, [Decimal(7)], [None], pa.decimal128(38, 0)) == [7]
+    assert run(Cast(A, "bigint"), [Decimal("1.9")], [None], pa.decimal128(38, 30)) == [1]
+    with pytest.raises(ViewError, match=r"CAST of decimal\(16,1\) to int is not supported"):
+        result_type(whole, lambda _: pa.decimal128(16, 1))
 
 
 def test_casts() -> None:

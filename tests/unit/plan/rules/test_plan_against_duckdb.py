@@ -4,16 +4,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.carried_out import carry_out
 from kit.examples import tries
 from spillway.model.schema import Column, parse_ddl
 from spillway.model.view import View
-from spillway.plan.expression.evaluation import evaluate, result_type
-from spillway.plan.expression.nodes import ColumnRef
-from spillway.plan.operators.join import JoinPlan
 from spillway.plan.rules.planner import plan_view
 
 DDL = "k int, j int, x int, y int, s string"
@@ -57,28 +54,3 @@ def test_same_rows() -> None:
                 assert sorted(map(repr, carry_out(plan, database))) == sorted(map(repr, expected)), sql
 
         check()
-
-
-def carry_out(plan: JoinPlan, database: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    """Filter, project, join on the keys; then the residual; then the outputs."""
-    names: list[ColumnRef] = []
-    parts: list[str] = []
-    for index, one in enumerate(plan.inputs):
-        keys = [f"{key} AS key{part}" for part, key in enumerate(one.keys)]
-        kept = [f"{column.expression} AS v{index}_{position}" for position, column in enumerate(one.columns)]
-        names += [ColumnRef(index, position) for position in range(len(one.columns))]
-        scan = f"(SELECT {', '.join(keys + kept)} FROM {one.source} WHERE {one.filter or 'true'}) i{index}"
-        joined = " AND ".join(f"i0.key{part} = i{index}.key{part}" for part in range(len(keys)))
-        parts.append(scan if index == 0 else f"JOIN {scan} ON {joined}")
-    selected = ", ".join(["1", *(f"v{ref.input}_{ref.column}" for ref in names)])
-    query = f"SELECT {selected} FROM {' '.join(parts)}".replace("`", '"')
-    table = database.sql(query).to_arrow_table()
-    columns = {ref: table.column(number).combine_chunks() for number, ref in enumerate(names, 1)}
-    if plan.residual is not None:
-        holds = pc.fill_null(evaluate(plan.residual, columns.__getitem__, table.num_rows), False)
-        table = table.filter(holds)
-        columns = {ref: array.filter(holds) for ref, array in columns.items()}
-    results = [evaluate(output.value, columns.__getitem__, table.num_rows) for output in plan.outputs]
-    types = [result_type(output.value, lambda ref: columns[ref].type) for output in plan.outputs]
-    assert [result.type for result in results] == types
-    return list(zip(*(result.to_pylist() for result in results), strict=True))

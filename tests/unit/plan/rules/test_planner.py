@@ -7,7 +7,7 @@ import pytest
 from spillway.errors import ViewError
 from spillway.model.schema import parse_ddl
 from spillway.model.view import View
-from spillway.plan.expression.nodes import Call, ColumnRef, Literal
+from spillway.plan.expression.nodes import Call, Cast, ColumnRef, Literal
 from spillway.plan.operators.join import JoinPlan
 from spillway.plan.rules.planner import plan_view
 
@@ -112,6 +112,28 @@ def test_a_guarded_division_keeps_its_columns() -> None:
     assert kept(one, 0) == ["`x`", "`z`"]
     one = plan("SELECT CASE WHEN b.y > 0 THEN a.x + a.z END AS r FROM a JOIN b ON a.k = b.k")
     assert kept(one, 0) == ["`x` + `z`"]
+    one = plan("SELECT CASE WHEN b.y > 0 THEN mod(a.x, a.z) END AS r FROM a JOIN b ON a.k = b.k")
+    assert kept(one, 0) == ["`x`", "`z`"]
+
+
+def test_functions_of_several_inputs() -> None:
+    one = plan(
+        "SELECT substr(a.s || b.s, 2, 3) AS part, trim(LEADING 'x' FROM a.s || b.s) AS cut, "
+        "a.s || b.s NOT LIKE 'a#%' ESCAPE '#' AS other, a.x DIV b.y AS times, nullif(1, a.x + b.y) AS n "
+        "FROM a JOIN b ON a.k = b.k"
+    )
+    joined = Call("||", (ColumnRef(0, 0), ColumnRef(1, 0)))
+    two, three = Literal(2, "int"), Literal(3, "int")
+    x, y = ColumnRef(0, 1), ColumnRef(1, 1)
+    pattern, escape = Literal("a#%", "string"), Literal("#", "string")
+    number = Cast(Literal(1, "int"), "int")
+    assert [output.value for output in one.outputs] == [
+        Call("substring", (joined, two, three)),
+        Call("ltrim", (joined, Literal("x", "string"))),
+        Call("not", (Call("like", (joined, pattern, escape)),)),
+        Call("div", (x, y)),
+        Call("case", (Call("=", (number, Call("+", (x, y)))), Literal(None, "void"), number)),
+    ]
 
 
 def test_spelling_does_not_change_the_fingerprint() -> None:

@@ -93,6 +93,8 @@ def test_no_row_that_passes_is_lost(condition: Expression, rows: list[Row], know
         (Call(">=", (X, Literal(8, "bigint"))), True),
         (Call(">", (Literal(2, "int"), X)), False),
         (Call("or", (Call("=", (X, Literal(1, "int"))), Call("=", (X, Literal(9, "int"))))), False),
+        (Call("in", (X, Literal(1, "int"), Literal(9, "int"))), False),
+        (Call("in", (X, Literal(1, "int"), Literal(8, "int"))), True),
         (Call("is null", (X,)), False),
         (Call("not", (Call("is null", (S,)),)), False),
         (Call("=", (S, Literal("a", "string"))), False),

@@ -9,10 +9,9 @@ from typing import Protocol
 from sqlglot import exp
 
 from spillway.errors import ViewError
-from spillway.plan.expression import Literal
-from spillway.plan.operators import OutputColumn
-from spillway.plan.rules.lower import Lowering
-from spillway.plan.sql import Scope, label, quote, resolve, suggestion
+from spillway.plan.sql.render import label, quote
+from spillway.plan.sql.resolution import resolve
+from spillway.plan.sql.scope import Scope, suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +49,6 @@ def distinct_names(items: Sequence[Named], scope: Scope) -> None:
                 f"alias one of them: {label(item.node)} AS {_free_name(item, scope)}"
             )
         seen[item.name.lower()] = item
-
-
-def output_column(item: SelectItem, lowering: Lowering) -> OutputColumn:
-    """The column of the plan's result that a select item stands for."""
-    value = lowering.lower(item.node)
-    if isinstance(value, Literal) and value.type == "void":
-        raise ViewError(
-            f"result column {item.name} is NULL of no type; write CAST(NULL AS string) AS {item.name}"
-        )
-    return OutputColumn(item.name, value)
 
 
 def read_items(node: exp.Expr, scope: Scope) -> list[SelectItem]:
