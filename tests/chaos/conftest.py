@@ -69,6 +69,8 @@ class JobDirectory:
     streams: Path
     sink: str
     sql: str = SQL
+    tree: str = ""
+    """The tree of joins, if statistics shall not choose it."""
 
     @property
     def file(self) -> Path:
@@ -80,6 +82,8 @@ class JobDirectory:
 
     def write(self, run: dict[str, Any], master: str) -> None:
         text = [f'[view]\nsql = "{self.sql}"']
+        if self.tree:
+            text.append(f"tree = {self.tree}")
         for name in "abc":
             text.append(f'[sources.{name}]\nformat = "parquet"\npath = "{self.streams / name}"')
             text.append('schema = "k long, id long, p string"\noptions = { maxFilesPerTrigger = "1" }')
@@ -268,8 +272,10 @@ def drivers(tmp_path: Path) -> Iterator[Callable[..., Drivers]]:
     """Makes a job over a directory of streams and the drivers of it."""
     made: list[Drivers] = []
 
-    def make(streams: Path, sink: str, master: str = "local[2,4]", sql: str = SQL, **run: Any) -> Drivers:
-        job = JobDirectory(tmp_path, streams, sink, sql)
+    def make(
+        streams: Path, sink: str, master: str = "local[2,4]", sql: str = SQL, tree: str = "", **run: Any
+    ) -> Drivers:
+        job = JobDirectory(tmp_path, streams, sink, sql, tree)
         job.write({"processors": 2} | run, master)
         made.append(Drivers(job))
         return made[-1]

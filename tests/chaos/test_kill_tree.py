@@ -14,6 +14,7 @@ SQL = (
     "SELECT a.id AS a_id, b.id AS b_id, c.id AS c_id, d.id AS d_id, a.p AS p FROM a, b, c, a d "
     f"WHERE a.k = b.k AND b.id % {KEYS} = c.k AND a.id % {KEYS} = d.k"
 )
+TREE = '[[["a", "b"], "c"], "d"]'
 LIVES = [("staged", "cleanup-1:1"), ("committed", "cleanup-2:1")]
 
 
@@ -35,7 +36,7 @@ def test_a_killed_clean_up_of_any_level_changes_nothing(drivers: Any, wide_strea
         "epoch_rows": 3_000,
         "epoch_results": 3_000,
     }
-    lives = drivers(wide_streams, "parquet", sql=SQL, **run)
+    lives = drivers(wide_streams, "parquet", sql=SQL, tree=TREE, **run)
     for place, epoch in LIVES:
         doomed = lives.start(place, epoch).wait_doomed()
         assert lives.job.committed() == (doomed if place == "staged" else doomed + 1)

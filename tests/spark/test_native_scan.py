@@ -18,11 +18,12 @@ from kit.examples import examples
 from kit.random_files import PARTITIONS, TYPES, Chance, Source, array, write_source
 from spillway.model import View
 from spillway.plan.rules import plan_view
-from spillway.scan import PARQUET, ScanInput, deal, read, xxhash64
+from spillway.scan import PARQUET, ScanInput, deal, read
 from spillway.scan.files import file_splits
 from spillway.scan.native import SPARK_SETTINGS, native_inputs
 from spillway.spark.sources.columns import columns_of
 from spillway.spark.stream import Wire, bind
+from spillway.state.rows import xxhash64
 from spillway.state.step.intake import in_utc
 
 if TYPE_CHECKING:

@@ -86,7 +86,7 @@ def test_statistics_over_a_stream_and_a_restart_with_another_view(lab: Any) -> N
 def test_a_budget_and_fewer_processors_split_no_group(lab: Any) -> None:
     """What has no room on the processors that stay is suspended, takes turns, and is as exact as ever."""
     chance = np.random.default_rng(3)
-    epochs, size = 8, 10_000
+    epochs, size = 8, 12_000
     for epoch in range(epochs):
         at = epoch * 10 + chance.uniform(-9, 9, size)
         rows = {
