@@ -2,7 +2,7 @@
 
 Parquet files, also those of Delta tables: rows and ranges of keys from footers, then samples of rows within
 `LIMIT_SECONDS` for all inputs together, which say what filters let pass and how often keys repeat. Text: rows
-by the length of the first lines. Of a source with more than `MOST_FILES` files only so many are looked at;
+by the length of the first lines. Of a source with more than `MOST_FILES` files only `MOST_FILES` are read;
 its rows are in proportion to bytes, and its numbers of distinct keys are left open.
 
 Known limit: files that come later are not known. Sources that are not files on this machine, and directories

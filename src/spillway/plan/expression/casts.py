@@ -15,7 +15,7 @@ from spillway.plan.expression.decimals import truncate
 from spillway.plan.expression.types import arrow_type, promote, spark_type
 
 _EXACT_DIGITS = 15
-"""Spark casts decimals to small integers through doubles, which tell decimals of so many digits apart."""
+"""Spark casts decimals to small integers through doubles, which tell decimals of up to 15 digits apart."""
 
 _LOCAL = pa.timestamp("us")
 

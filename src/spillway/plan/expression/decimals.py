@@ -106,7 +106,7 @@ def _aligned(left: pa.Array, right: pa.Array) -> tuple[pa.Array, int, pa.Array]:
 
 
 def _steps(places: int) -> list[int]:
-    """A long division of so many digits in parts of at most 38."""
+    """A long division of that many digits, in parts of at most 38."""
     count = -(-places // MOST_DIGITS)
     return [places // count + (number < places % count) for number in range(count)]
 

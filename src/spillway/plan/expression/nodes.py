@@ -23,7 +23,7 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant with its Spark type (`void` for a bare NULL); `interval day` is so many whole days."""
+    """A constant with its Spark type (`void` for a bare NULL); an `interval day` counts whole days."""
 
     value: bool | int | float | Decimal | str | None
     type: str

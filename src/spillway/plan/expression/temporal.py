@@ -50,7 +50,7 @@ def part(name: str, value: pa.Array) -> pa.Array:
 
 
 def shift(value: pa.Array, amount: int, unit: str) -> pa.Array:
-    """`value` plus an interval of so many units; the 31st of a shorter month is its last day."""
+    """`value` plus a number of units; the 31st of a shorter month is its last day."""
     kind = value.type
     if unit in _MONTHS:
         _check(f"{unit}s added", value, pa.date32(), _LOCAL)

@@ -43,7 +43,7 @@ def multiply(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def shift(value: pa.Array, places: int) -> pa.Array:
-    """`value` with so many zeroes behind it; pa.ArrowInvalid if that has more than 76 digits."""
+    """`value` with that many zeroes appended; pa.ArrowInvalid if that has more than 76 digits."""
     return pc.cast(pc.cast(value, pa.decimal256(DIGITS - places, 0)), pa.decimal256(DIGITS, places)).view(
         WHOLE
     )
@@ -69,7 +69,7 @@ def round_half_up(value: pa.Array, places: int) -> pa.Array:
 
 
 def has_digits(value: pa.Array, most: int) -> bool:
-    """Whether all values have so many digits at most, zeroes at the end aside."""
+    """Whether all values have at most that many digits, trailing zeroes aside."""
     for _ in range(DIGITS - most):
         short = pc.less(pc.abs(value), _power(most))
         if pc.all(short, min_count=0).as_py():

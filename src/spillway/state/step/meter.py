@@ -63,7 +63,7 @@ class Allocated:
 
 
 KEPT_SHARE, LEAST_KEPT_BYTES = 64, 512 << 10
-"""Which part of its budget a step keeps of what was freed, before it gives all back; at least so many bytes:
+"""Which part of its budget a step keeps of what was freed, before it gives all back, and the least it keeps:
 with less, small budgets would take new pages all the time."""
 PAGES = Path("/proc/self/statm")
 """Of this process, in pages: all, resident, of files or shared, and more."""
